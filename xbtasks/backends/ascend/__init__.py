@@ -1,1 +1,18 @@
-"""TODO."""
+"""Ascend: vcann-rt's ``libvruntime.so`` and ``enpu-monitor``."""
+
+from __future__ import annotations
+
+from xbtasks.backends.base import Artifact, Backend
+
+__all__ = ["BACKEND"]
+
+BACKEND = Backend(
+    name="ascend",
+    stage_prefix="xbuild-ascend-cann-",
+    image_repository="vcann-build",
+    staging_directory="/opt/enpu/vcann-rt",
+    artifacts=(
+        Artifact("/out/lib/libvruntime.so", "lib/libvruntime.so", 0o644),
+        Artifact("/out/tools/enpu-monitor", "tools/enpu-monitor", 0o755),
+    ),
+)

@@ -1,0 +1,65 @@
+"""What a backend must say about itself: names, artifacts, staging directory and cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Artifact", "Backend", "Platform"]
+
+
+class Platform(StrEnum):
+    """A platform that a stage can be built for, in the spelling of docker and OCI."""
+
+    AMD64 = "linux/amd64"
+    ARM64 = "linux/arm64"
+
+    @property
+    def arch(self) -> str:
+        """The architecture alone, in docker's spelling: ``amd64`` or ``arm64``."""
+        return self.value.removeprefix("linux/")
+
+    @classmethod
+    def from_machine(cls, machine: str) -> Platform | None:
+        """Return the platform of a machine name (``uname -m`` or docker's spelling), or None if unknown."""
+        return _MACHINES.get(machine.strip().lower())
+
+
+_MACHINES = {
+    "x86_64": Platform.AMD64,
+    "amd64": Platform.AMD64,
+    "aarch64": Platform.ARM64,
+    "arm64": Platform.ARM64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file that a stage produces: where it lies in the image, where it is staged, and its exact mode.
+
+    ``image_path`` is absolute in the image; ``staged_path`` is relative to the staging directory;
+    ``mode`` holds permission and special bits.
+    """
+
+    image_path: str
+    staged_path: str
+    mode: int
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.image_path.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A vendor whose runtime the stages build.
+
+    ``stage_prefix`` + suffix is a stage's name and ``image_repository`` : suffix the tag of its image.
+    """
+
+    name: str
+    stage_prefix: str
+    image_repository: str
+    staging_directory: str
+    artifacts: tuple[Artifact, ...]
