@@ -1,0 +1,147 @@
+"""The processes of one simulated host: dockerd, containerd, their shims, and what runs in containers.
+
+The engine's own processes carry a marker in their environment, which children inherit and which nobody else
+sets; a container's processes don't, but they are descendants of a shim or sit in this host's control group.
+So what a crash left behind is found without trusting a pid file.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from xbtasks.errors import CannotJudge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from xbtasks.sim.paths import SimPaths
+
+__all__ = ["engine_processes", "remove_cgroups", "stop_all", "uses_files_of"]
+
+_PROC: Final = Path("/proc")
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+_GRACE_S: Final = 8.0
+_KILL_S: Final = 10.0
+_POLL_S: Final = 0.05
+
+
+def engine_processes(paths: SimPaths) -> frozenset[int]:
+    """Return the processes that carry this host's marker and see this root file system."""
+    return frozenset(pid for pid in _all_pids() if _is_marked(pid, paths.marker) and _shares_root(pid))
+
+
+def stop_all(paths: SimPaths, daemon: int | None) -> None:
+    """End every process of the host: dockerd by request and with a little patience, the rest by force.
+
+    Returns at once where nothing runs. Raises CannotJudge if a process outlives SIGKILL.
+    """
+    if daemon is not None:
+        _signal(daemon, signal.SIGTERM)
+        _wait(lambda: daemon in engine_processes(paths), _GRACE_S)
+    deadline = time.monotonic() + _KILL_S
+    while left := _family(paths):
+        if time.monotonic() > deadline:
+            names = ", ".join(map(str, sorted(left)))
+            raise CannotJudge(f"processes of the simulated host do not end: {names}")
+        for pid in left:
+            _signal(pid, signal.SIGKILL)
+        time.sleep(_POLL_S)
+
+
+def remove_cgroups(paths: SimPaths) -> None:
+    """Remove the (empty) control groups that the host's containers ran in."""
+    for root in _cgroup_roots(paths):
+        for folder, _, _ in os.walk(root, topdown=False):
+            Path(folder).rmdir()
+
+
+def uses_files_of(folder: Path) -> bool:
+    """Tell whether any process runs a program that lies in ``folder``."""
+    return any(_executable(pid).startswith(f"{folder}/") for pid in _all_pids())
+
+
+def _family(paths: SimPaths) -> frozenset[int]:
+    marked = engine_processes(paths)
+    in_cgroup = {
+        int(pid)
+        for root in _cgroup_roots(paths)
+        for listing in root.rglob("cgroup.procs")
+        for pid in _read(listing).split()
+    }
+    return frozenset(_with_descendants(marked | in_cgroup) - {os.getpid()})
+
+
+def _with_descendants(pids: Iterable[int]) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for pid in _all_pids():
+        children.setdefault(_parent(pid), []).append(pid)
+    found: set[int] = set()
+    queue = list(pids)
+    while queue:
+        pid = queue.pop()
+        if pid not in found:
+            found.add(pid)
+            queue.extend(children.get(pid, ()))
+    return found
+
+
+def _cgroup_roots(paths: SimPaths) -> list[Path]:
+    """Return this host's control groups: one in the unified hierarchy, one in each of the older ones."""
+    places = [_CGROUPS, *(_CGROUPS.iterdir() if _CGROUPS.is_dir() else ())]
+    return [place / paths.cgroup for place in places if (place / paths.cgroup).is_dir()]
+
+
+def _all_pids() -> list[int]:
+    return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
+
+
+def _is_marked(pid: int, marker: str) -> bool:
+    try:
+        environment = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:  # ended meanwhile
+        return False
+    return os.fsencode(marker) in environment.split(b"\0")
+
+
+def _shares_root(pid: int) -> bool:
+    try:
+        return (_PROC / str(pid) / "root").samefile("/")
+    except OSError:
+        return False
+
+
+def _parent(pid: int) -> int:
+    """Return the parent's id from ``stat``, whose second field may hold blanks; 0 if it ended."""
+    fields = _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
+
+
+def _executable(pid: int) -> str:
+    try:
+        return str((_PROC / str(pid) / "exe").readlink())
+    except OSError:
+        return ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:  # ended meanwhile
+        return ""
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _wait(busy: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while busy() and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
