@@ -1,8 +1,8 @@
 """Starts dockerd in namespaces of its own; run as a script, with nothing but Python's library.
 
 Usage: ``spawn.py REQUEST.json``. The request holds ``argv``, ``env``, ``log`` and ``binds`` (pairs of
-folders: what is mounted where). The process id of the started program is printed once it runs; on failure, one line
-goes to stderr and the exit status is 1.
+folders: what is mounted where). The process id of the started program is printed once it runs; on failure,
+one line goes to stderr and the exit status is 1.
 
 Network namespace: dockerd makes bridges and addresses, which must never meet those of a docker that the
 machine already has. Mount namespace: its mounts vanish with its last process. Mounts that the machine makes
