@@ -12,6 +12,7 @@ __all__ = ["HostSpec", "ImageReference", "parse_host", "parse_image_reference", 
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _HOST_CHARS: Final = _LETTERS | frozenset(".-")
 _USER_CHARS: Final = _LETTERS | frozenset(".-+@\\")
+_HEX: Final = frozenset("0123456789abcdef")
 _MAX_USER: Final = 64
 _MAX_HOST: Final = 253
 _MAX_NAME: Final = 255
@@ -147,14 +148,13 @@ def parse_image_tag(text: str) -> ImageReference:
 def _is_image_name(text: str) -> bool:
     if not 1 <= len(text) <= _MAX_NAME or not text.isascii():
         return False
-    first, slash, rest = text.partition("/")
-    is_domain = bool(slash) and (
-        "." in first or ":" in first or first == "localhost" or first != first.lower()
-    )
-    if is_domain:
-        return _is_domain(first) and all(_is_component(part) for part in rest.split("/"))
-    bare_id = len(text) == 64 and set("0123456789abcdef").issuperset(text)  # docker reads it as an image id
-    return not bare_id and all(_is_component(part) for part in text.split("/"))
+    first, *path = text.split("/")
+    if not all(_is_component(part) for part in path):
+        return False
+    if not _is_component(first):
+        return bool(path) and _is_domain(first)
+    bare_id = len(text) == 64 and _HEX.issuperset(text)  # docker reads it as an image id
+    return not bare_id
 
 
 def _is_domain(text: str) -> bool:
@@ -191,4 +191,4 @@ def _is_tag(text: str) -> bool:
 
 def _is_digest(text: str) -> bool:
     algorithm, _, digits = text.partition(":")
-    return len(digits) == _DIGEST_DIGITS.get(algorithm, -1) and set("0123456789abcdef").issuperset(digits)
+    return len(digits) == _DIGEST_DIGITS.get(algorithm, -1) and _HEX.issuperset(digits)

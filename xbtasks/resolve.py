@@ -249,10 +249,11 @@ def unknown_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
     unknown = sorted(name for name in environ if name.startswith("XB_") and name not in known)
     if not unknown:
         return ()
-    spellings = {f"XB_{entry.name.upper()}": entry.env for entry in KNOBS} | {env: env for env in known}
+    spellings = {entry.name.upper(): entry.env for entry in KNOBS}
+    spellings |= {env.removeprefix("XB_"): env for env in known}
     lines = []
     for name in unknown:
-        close = nearest(name, spellings)
+        close = nearest(name.removeprefix("XB_"), spellings)
         label = name if name.isidentifier() and name.isascii() and len(name) <= 60 else shown(name)
         lines.append(
             f"{label} is not a knob; " + (f"did you mean {close}?" if close else "`inv knobs` lists them")

@@ -164,25 +164,19 @@ def parse_percent(text: str) -> Percent:
 
 def parse_mib(text: str) -> Mib:
     """Return a quota in whole MiB; there is no value for "unlimited"."""
-    return Mib(
-        parse_integer(text, 1, MAX_MIB, wanted="whole MiB", hint=f"whole MiB, e.g. {_mib_example(text)}")
-    )
+    return Mib(parse_integer(text, 1, MAX_MIB, wanted="whole MiB", hint=_mib_hint(text)))
 
 
-def _mib_example(text: str) -> str:
-    """Return the number that ``text`` with a unit probably means, else one that shows the form."""
-    digits = text.rstrip("bBiI")
-    factor = {"m": 1, "g": 1024, "t": 1024 * 1024}.get(digits[-1:].lower(), 0)
-    number = digits[:-1].strip()
-    if (
-        factor
-        and number.isascii()
-        and number.isdigit()
-        and 0 < len(number) <= 6
-        and 0 < int(number) * factor <= MAX_MIB
-    ):
-        return str(int(number) * factor)
-    return "4096"
+def _mib_hint(text: str) -> str:
+    """Return advice: the number that ``text`` with a unit means, or one that shows the form."""
+    if text.isascii() and text.removeprefix("-").isdigit() and (text[0] == "-" or not text.strip("0")):
+        return "there is no unlimited; whole MiB, e.g. 4096"
+    bare = text.rstrip("bBiI")
+    factor = {"m": 1, "g": 1024, "t": 1024**2}.get(bare[-1:].lower(), 0)
+    number = bare[:-1].strip()
+    plain = number.isascii() and number.isdigit() and len(number) <= len(str(MAX_MIB))
+    mib = int(number) * factor if plain else 0
+    return f"whole MiB, e.g. {mib if 1 <= mib <= MAX_MIB else 4096}"
 
 
 def parse_platform(text: str) -> Platform:
@@ -237,8 +231,7 @@ def parse_remote_path(text: str) -> str:
     wanted = "an absolute path or one under ~/"
     _check_path(text, wanted)
     path = _normal(text)
-    below_home = path.startswith("~/") and not path.startswith("~/../")
-    if path == "/" or not (path.startswith("/") or below_home):
+    if path == "/" or not path.startswith(("/", "~/")):
         raise BadValue(text, wanted)
     return path
 
