@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from xbtasks.backends.base import Platform
 
 __all__ = [
-    "PROFILES",
     "BadValue",
     "Engine",
     "HostKeys",
@@ -57,11 +56,6 @@ MAX_MIB: Final = 2**31 - 1  # the memory quota's range in npu_info.config
 MAX_PATH: Final = 4095  # bytes; PATH_MAX without its NUL
 MAX_REGEX: Final = 1000  # characters
 SHOWN: Final = 60  # characters of a bad value that an error repeats
-
-PROFILES: Final[dict[str, tuple[str, ...]]] = {
-    "ascend": ("acl-linked", "acl-dlopened", "pre-weak"),
-    "nvidia": ("needed", "as-needed"),
-}
 
 
 def shown(text: str) -> str:
@@ -288,7 +282,10 @@ def parse_glibc(text: str) -> tuple[int, ...]:
 
 def parse_profile(text: str) -> str:
     """Return the name of a profile that some backend knows."""
-    names = [name for known in PROFILES.values() for name in known]
+    from xbtasks.backends import BACKENDS
+    from xbtasks.backends.profiles import profile_names
+
+    names = [name for backend in BACKENDS for name in profile_names(backend)]
     if text in names:
         return text
     raise BadValue(text, f"a profile ({', '.join(names)})")
