@@ -8,6 +8,7 @@ Contract: System V ABI (gABI) chapters 4 and 5; what glibc 2.36's ld.so refuses 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -205,7 +206,7 @@ class Image:
     def _check_segments(self) -> None:
         if not self.segments:
             raise self.bad(f"no program headers: {self.header.type_name}, not a linked file")
-        loads = [s for s in self.segments if s.type == _PT_LOAD]
+        loads = self._loads
         if not loads:
             raise self.bad("no segment to load")
         for segment in loads:
@@ -272,7 +273,8 @@ class Image:
 
     def at_address(self, address: int, size: int, what: str) -> bytes:
         """Return ``size`` bytes at ``address`` of the loaded file."""
-        return self._slice(self._offset(address, size, what), size, what)
+        _segment, offset = self._find(address, size, what)
+        return self._slice(offset, size, what)
 
     def numbers(self, address: int, count: int, code: str, what: str) -> tuple[int, ...]:
         """Return ``count`` numbers of struct's ``code`` at ``address``."""
@@ -282,22 +284,26 @@ class Image:
     def rest(self, address: int, code: str, what: str) -> Iterator[int]:
         """Yield numbers of struct's ``code`` from ``address`` on, to the end of the file's segment."""
         size = calcsize("=" + code)
-        offset = self._offset(address, size, what)
-        segment = next(s for s in self._loads if s.offset <= offset < s.offset + s.size)
-        end = segment.offset + segment.size
-        for (number,) in iter_unpack(
-            self.order + code, self.data[offset : offset + (end - offset) // size * size]
-        ):
+        segment, offset = self._find(address, size, what)
+        length = (segment.offset + segment.size - offset) // size * size
+        for (number,) in iter_unpack(self.order + code, self._slice(offset, length, what)):
             yield number
 
     @cached_property
     def _loads(self) -> tuple[_Segment, ...]:
         return tuple(s for s in self.segments if s.type == _PT_LOAD)
 
-    def _offset(self, address: int, size: int, what: str) -> int:
-        for segment in self._loads:
-            if segment.address <= address and address + size <= segment.address + segment.size:
-                return segment.offset + address - segment.address
+    @cached_property
+    def _addresses(self) -> tuple[int, ...]:
+        return tuple(s.address for s in self._loads)
+
+    def _find(self, address: int, size: int, what: str) -> tuple[_Segment, int]:
+        """Return the segment that holds ``size`` bytes at ``address``, and their offset in the file."""
+        index = bisect_right(self._addresses, address) - 1
+        if index >= 0:
+            segment = self._loads[index]
+            if address + size <= segment.address + segment.size:
+                return segment, segment.offset + address - segment.address
         raise self.bad(f"{what} at {address:#x} ({size} bytes) isn't in any loaded segment")
 
     def _slice(self, offset: int, size: int, what: str) -> bytes:

@@ -109,6 +109,7 @@ def _required_names(expectation: Expectation, demands: Demands) -> list[str]:
         "type": True,
         "needed": demands.known,
         "needed-forbidden": demands.known,
+        "undefined": True,
         "dcmi-weak": expectation.dcmi_linkage in (DcmiLinkage.WEAK, DcmiLinkage.STRONG),
         "hooks": bool(expectation.hooks),
         "soname": expectation.soname is not None,

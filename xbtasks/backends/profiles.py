@@ -55,11 +55,11 @@ class DcmiLinkage(StrEnum):
 class Expectation:
     """What one artifact must look like; names are exact.
 
-    ``needed`` and ``forbidden`` are NEEDED entries; ``allowed`` may stand there unremarked, ``tolerated``
-    with a WARN; ``waived`` may be absent although the source links them, and the verdict says so. ``weak``
-    are weak undefined symbols, ``hooks`` functions that it must export, ``counts`` prefixes of exported
-    names that are counted, ``private`` undefined symbols that it must not have, ``hints`` likely causes by
-    the name that is missing.
+    ``needed`` and ``forbidden`` are NEEDED entries; ``allowed`` may stand there unremarked, others WARN;
+    ``waived`` may be absent although the source links them, and the verdict says so. ``weak`` are weak
+    undefined symbols, ``hooks`` functions that it must export, ``counts`` prefixes of exported names that
+    are counted. ``providers`` are libraries without symbol versions and patterns of the names that they
+    define (``*`` at one end). ``hints`` are likely causes by the name that is wrong.
     """
 
     artifact: str
@@ -67,14 +67,13 @@ class Expectation:
     soname: str | None
     needed: tuple[str, ...]
     forbidden: tuple[str, ...]
-    tolerated: tuple[str, ...]
     waived: tuple[str, ...]
     allowed: tuple[str, ...]
     weak: tuple[str, ...]
     dcmi_linkage: DcmiLinkage
     hooks: tuple[str, ...]
     counts: tuple[str, ...]
-    private: tuple[str, ...]
+    providers: tuple[tuple[str, str], ...]
     hints: tuple[tuple[str, str], ...]
 
     def hint(self, *names: str) -> str:
@@ -111,14 +110,12 @@ class _ArtifactData(TypedDict, total=False):
     needed: list[str]
     hooks: list[str]
     counts: list[str]
-    private: list[str]
 
 
 class _ProfileData(TypedDict, total=False):
     summary: str
     needed: list[str]
     forbidden: list[str]
-    tolerated: list[str]
     waived: list[str]
     weak: list[str]
     dcmi: str
@@ -129,6 +126,7 @@ class _Data(TypedDict):
     default: str | None
     dcmi: str
     allowed: list[str]
+    providers: dict[str, list[str]]
     hints: dict[str, str]
     artifacts: dict[str, _ArtifactData]
     profiles: dict[str, _ProfileData]
@@ -195,14 +193,15 @@ def _profile(backend: str, name: str, extra: _ProfileData) -> Profile:
                 soname=base.get("soname"),
                 needed=(*base["needed"], *extra.get("needed", ())),
                 forbidden=tuple(extra.get("forbidden", ())),
-                tolerated=tuple(extra.get("tolerated", ())),
                 waived=tuple(extra.get("waived", ())),
                 allowed=tuple(data["allowed"]),
                 weak=tuple(extra.get("weak", ())),
                 dcmi_linkage=DcmiLinkage(extra.get("dcmi", data["dcmi"])),
                 hooks=tuple(base["hooks"]),
                 counts=tuple(base["counts"]),
-                private=tuple(base.get("private", ())),
+                providers=tuple(
+                    (lib, prefix) for lib, names in data["providers"].items() for prefix in names
+                ),
                 hints=tuple(data["hints"].items()),
             )
             for artifact, base in data["artifacts"].items()
