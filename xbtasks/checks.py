@@ -16,7 +16,7 @@ from xbtasks.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["CaseReport", "Check", "Status", "Verdict", "exit_code_of", "judge", "worst"]
+__all__ = ["CaseReport", "Check", "Status", "Verdict", "exit_code_of", "judge"]
 
 
 class Status(StrEnum):
@@ -55,7 +55,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CaseReport:
-    """A case that was judged, skipped or could not be judged; ``seconds`` is what its steps took."""
+    """A case that was judged, skipped or could not be judged.
+
+    ``seconds`` is what its steps took; ``exit_code`` tells a refusal from what could not be judged.
+    """
 
     id: str
     title: str
@@ -63,6 +66,7 @@ class CaseReport:
     verdict: Verdict
     reason: str
     seconds: float
+    exit_code: ExitCode
     checks: tuple[Check, ...] = field(default=())
 
 
@@ -95,15 +99,6 @@ _EXIT = {
     Verdict.SKIP: ExitCode.SKIPPED,
     Verdict.ERROR: ExitCode.CANNOT_JUDGE,
 }
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of several: FAIL wins, then ERROR; SKIP only when nothing at all was measured."""
-    seen = frozenset(verdicts)
-    for verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.PASS):
-        if verdict in seen:
-            return verdict
-    return Verdict.SKIP
 
 
 def exit_code_of(verdict: Verdict) -> ExitCode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Artifact", "Backend", "Platform"]
+__all__ = ["Artifact", "Backend", "Case", "Platform"]
 
 
 class Platform(StrEnum):
@@ -52,6 +52,15 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """A numbered verification: its locked title, and how many cards it needs (0: none)."""
+
+    number: int
+    title: str
+    cards: int
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
     """A vendor whose runtime the stages build.
 
@@ -63,3 +72,9 @@ class Backend:
     image_repository: str
     staging_directory: str
     artifacts: tuple[Artifact, ...]
+    card: str
+    cases: tuple[Case, ...]
+
+    def case(self, number: int) -> Case | None:
+        """Return the case of that number, or None."""
+        return next((case for case in self.cases if case.number == number), None)

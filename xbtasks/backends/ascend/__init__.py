@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xbtasks.backends.base import Artifact, Backend
+from xbtasks.backends.base import Artifact, Backend, Case
 
 __all__ = ["BACKEND"]
 
@@ -14,5 +14,11 @@ BACKEND = Backend(
     artifacts=(
         Artifact("/out/lib/libvruntime.so", "lib/libvruntime.so", 0o644),
         Artifact("/out/tools/enpu-monitor", "tools/enpu-monitor", 0o755),
+    ),
+    card="NPU",
+    cases=(
+        Case(1, "Build artifacts + linking", 0),
+        Case(2, "Inject + enpu-monitor", 1),
+        Case(3, "Memory-quota enforcement", 1),
     ),
 )

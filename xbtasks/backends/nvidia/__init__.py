@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xbtasks.backends.base import Artifact, Backend
+from xbtasks.backends.base import Artifact, Backend, Case
 
 __all__ = ["BACKEND"]
 
@@ -12,4 +12,10 @@ BACKEND = Backend(
     image_repository="vgpu-build",
     staging_directory="/opt/vgpu",
     artifacts=(Artifact("/out/libvgpu.so", "libvgpu.so", 0o644),),
+    card="GPU",
+    cases=(
+        Case(1, "Build artifacts + linking", 0),
+        Case(2, "Single-card inject + nvidia-smi", 1),
+        Case(3, "Multi-card per-device limits", 2),
+    ),
 )

@@ -1,0 +1,119 @@
+"""Stage → image: is it out of date, the build itself, and what its failure means."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from xbtasks.errors import BuildFailed, CannotJudge, LostReply, Refused
+from xbtasks.host.programs import program
+from xbtasks.host.step import Section, Step
+from xbtasks.images import read_image
+
+if TYPE_CHECKING:
+    from xbtasks.backends.base import Platform
+    from xbtasks.engine import BuildRequest, Engine
+    from xbtasks.host.step import Reply, SectionReply
+    from xbtasks.images import Image
+    from xbtasks.plan import StagePlan
+
+__all__ = ["build_step", "built_image", "refuse_foreign", "why_build"]
+
+
+def why_build(stage: StagePlan, platform: Platform, image: Image | None, *, rebuild: bool) -> str:
+    """Return why the stage has to be built, or nothing when its image is up to date (as make would)."""
+    if image is None:
+        return "there is no image yet"
+    if image.stage != stage.stage:
+        return f"the image is of {image.stage or 'nothing that xbtasks built'}"
+    if image.platform != platform:
+        return f"the image is for {image.platform}"
+    if image.inputs != stage.digest(platform):
+        return "its inputs changed"
+    return "--rebuild was given" if rebuild else ""
+
+
+def refuse_foreign(stage: StagePlan, image: Image | None, *, adopt: bool) -> None:
+    """Return when the stage's tag is free to be moved.
+
+    Raises:
+        Refused: an image that xbtasks did not build bears it, and ``adopt`` was not given.
+    """
+    if image is not None and not image.ours and not adopt:
+        raise Refused(
+            f"image {stage.image} was not built by xbtasks, so its tag is not taken",
+            hint="--adopt takes the tag (the image keeps its id), --image names another one",
+        )
+
+
+def build_step(engine: Engine, request: BuildRequest, deadline: int) -> Step:
+    """Return the step that builds one stage and asks what its tag names afterwards."""
+    build = Section("build", program("build", *engine.build(request)), deadline, live=True)
+    return Step("build", (build, Section("image", engine.inspect_images([request.image]), deadline=60)))
+
+
+def built_image(stage: StagePlan, reply: Reply) -> Image:
+    """Return the image that was built.
+
+    Raises:
+        BuildFailed: a build step of the stage ended non-zero, or the Dockerfile is wrong.
+        CannotJudge: the build could not be done (registry, network, disk, daemon), or the tag names
+            another image than was built.
+    """
+    answer = reply["build"]
+    if answer.timed_out:
+        raise CannotJudge(
+            f"the build of {stage.stage} was stopped after {answer.seconds} s", hint="raise XB_BUILD_TIMEOUT"
+        )
+    if not answer.ok:
+        raise _failure(stage, answer)
+    image = read_image(reply["image"])
+    if image is None:
+        raise CannotJudge(f"the build of {stage.stage} ended well, but {stage.image} was not loaded")
+    built = _built_ids(answer.stdout)
+    if image.id not in built:
+        raise CannotJudge(
+            f"{stage.image} names {image.id[:19]}, but the build made {' or '.join(i[:19] for i in built)}",
+            hint="another build moved the tag, or the builder loads into another engine; build again",
+        )
+    return image
+
+
+def _built_ids(metadata: bytes) -> tuple[str, ...]:
+    """Return the ids that the image may have: its config's, or with containerd's store its manifest's."""
+    try:
+        document = json.loads(metadata)
+        found = [document.get(f"containerimage.{key}") for key in ("config.digest", "digest")]
+    except (AttributeError, ValueError) as error:
+        raise LostReply(f"the build reported no image: {error}") from error
+    ids = tuple(str(digest) for digest in found if digest)
+    if not ids:
+        raise LostReply("the build reported no image")
+    return ids
+
+
+_SOLVE = "failed to solve: "
+_STEP_ENDED = "did not complete successfully: exit code: "
+# BuildKit's own words for a Dockerfile that can't be built by anyone.
+_DOCKERFILE_WRONG = (
+    "dockerfile parse error",
+    "failed to parse stage name",
+    "failed to compute cache key",
+    "failed to calculate checksum",
+    "target stage ",
+    "circular dependency",
+)
+
+
+def _failure(stage: StagePlan, answer: SectionReply) -> BuildFailed | CannotJudge:
+    """Return what a failed build means. Only the engine's own last word counts, never a step's output."""
+    lines = answer.error_text.splitlines()
+    last = next((line for line in reversed(lines) if line.startswith(("ERROR: ", "error: "))), "")
+    message = last.partition(": ")[2].removeprefix(_SOLVE)
+    command, ended, status = message.rpartition(_STEP_ENDED)
+    if ended and command.startswith('process "') and status.split(":")[0].strip().isdigit():
+        return BuildFailed(f"{stage.stage}: a build step ended with exit code {status.strip()}")
+    if message.startswith(_DOCKERFILE_WRONG):
+        return BuildFailed(f"{stage.stage}: {message[:300]}")
+    reason = message or (lines[-1] if lines else f"exit status {answer.exit_status}")
+    return CannotJudge(f"{stage.stage} could not be built: {reason[:300]}", hint="the stage was not judged")

@@ -1,0 +1,103 @@
+"""Removes what xbtasks made on a host, and nothing else: what bears its label, its manifest or its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xbtasks import staging
+from xbtasks.backends import BACKENDS
+from xbtasks.errors import CannotJudge
+from xbtasks.host.programs import program
+from xbtasks.host.step import Section, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from xbtasks.engine import Engine
+    from xbtasks.host.step import Host, Reply
+
+__all__ = ["Removal", "clean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What was removed, and what could not be, each as a line for a person."""
+
+    removed: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def clean(
+    host: Host, engine: Engine, directories: Mapping[str, str], context_directory: str, *, everything: bool
+) -> Removal:
+    """Remove the containers and unfinished files of runs; with ``everything`` all the rest too.
+
+    The rest is images, build contexts and staged sets. ``directories`` maps backend names to staging
+    directories. BuildKit's cache bears no label and stays.
+
+    Raises:
+        CannotJudge: the engine doesn't say what there is.
+    """
+    survey = host.run(
+        Step(
+            "survey",
+            (
+                Section("containers", engine.list_containers(), deadline=60),
+                Section("images", engine.list_images(), deadline=60),
+                *(
+                    Section(f"staged-{name}", _state(name, directory), deadline=120)
+                    for name, directory in directories.items()
+                ),
+            ),
+        )
+    )
+    scope = "all" if everything else "unfinished"
+    sections = [
+        Section(f"container-{number}", engine.remove_container(name), deadline=60)
+        for number, name in enumerate(_column(survey, "containers", 0))
+    ]
+    if everything:
+        sections += [
+            Section(f"image-{number}", engine.remove_image(name), deadline=120)
+            for number, name in enumerate(_column(survey, "images", 1))
+        ]
+    sections.append(Section("contexts", program("clean_contexts", context_directory, scope), deadline=300))
+    for name, directory in directories.items():
+        staged = staging.read_state(BACKENDS[name], survey[f"staged-{name}"])
+        files = staged.manifest.files if staged.manifest and everything else ()
+        words = [word for path, digest in files for word in (path, digest)]
+        argv = program("clean_staging", directory, staging.manifest_name(BACKENDS[name]), scope, *words)
+        sections.append(Section(f"staging-{name}", argv, deadline=120))
+    return _removal(Step("clean", tuple(sections)), host)
+
+
+def _state(backend: str, directory: str) -> tuple[str, ...]:
+    return program("staged_state", directory, staging.manifest_name(BACKENDS[backend]), *_paths(backend))
+
+
+def _paths(backend: str) -> list[str]:
+    return [artifact.staged_path for artifact in BACKENDS[backend].artifacts]
+
+
+def _column(reply: Reply, section: str, column: int) -> list[str]:
+    answer = reply[section]
+    if not answer.ok:
+        raise CannotJudge(f"the engine can't list its {section}: {answer.error_text.strip()[:300]}")
+    rows = [line.split("\t") for line in answer.text.splitlines() if line.strip()]
+    # an untagged image is named by its id
+    return [row[0] if column and row[column].startswith("<none>") else row[column] for row in rows]
+
+
+def _removal(step: Step, host: Host) -> Removal:
+    reply = host.run(step)
+    removed: list[str] = []
+    left: list[str] = []
+    for section, answer in zip(step.sections, reply.sections, strict=True):
+        lines = [line for line in answer.text.splitlines() if line.strip()]
+        if section.name.startswith(("contexts", "staging-")):
+            removed += lines
+        elif answer.ok:
+            removed.append(f"{section.name.partition('-')[0]} {section.argv[-1]}")
+        left += [line for line in answer.error_text.splitlines() if line.strip()]
+    return Removal(tuple(removed), tuple(left))

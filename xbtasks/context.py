@@ -1,0 +1,79 @@
+"""The build context on the host: one folder per input digest, complete before it gets its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xbtasks.errors import CannotJudge
+from xbtasks.host.programs import program
+from xbtasks.host.step import Section, Step
+
+if TYPE_CHECKING:
+    import tarfile
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from xbtasks.host.step import SectionReply
+
+__all__ = ["archive", "read_state", "send_step", "state_section"]
+
+
+def archive(files: Iterable[tuple[str, Path]]) -> bytes:
+    """Return a gzipped tar of ``files`` (path in the context, file here) that depends on nothing else.
+
+    Links stay links; owners and times are left out, as BuildKit leaves them out.
+
+    Raises:
+        CannotJudge: a file can't be read.
+    """
+    import gzip
+    import io
+    import tarfile
+
+    buffer = io.BytesIO()
+    try:
+        with (
+            gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=6, mtime=0) as stream,
+            tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar,
+        ):
+            for name, path in files:
+                tar.add(path, name, recursive=False, filter=_anonymous)
+    except OSError as error:
+        raise CannotJudge(f"build input {error.filename} can't be read: {error.strerror}") from error
+    return buffer.getvalue()
+
+
+def state_section(directory: str, digest: str) -> Section:
+    """Ask where the context of ``digest`` lies and whether it is there."""
+    return Section("context", program("context_state", directory, digest), deadline=30)
+
+
+def read_state(answer: SectionReply) -> tuple[str, bool]:
+    """Return the folder's absolute path on the host and whether it is there.
+
+    Raises:
+        CannotJudge: the host has no home directory.
+    """
+    lines = answer.text.splitlines()
+    if not answer.ok or len(lines) != 2:
+        raise CannotJudge(
+            f"no place for the build context: {answer.error_text.strip()}", hint="set XB_REMOTE_CTX"
+        )
+    return lines[0], lines[1] == "present"
+
+
+def send_step(directory: str, data: bytes, deadline: int) -> Step:
+    """Return the step that unpacks the archive ``data`` as ``directory``."""
+    import base64
+    import hashlib
+
+    section = Section("put-context", program("put_context", directory), deadline, payload=True)
+    digest = hashlib.sha256(data).hexdigest().encode()
+    return Step("context", (section,), payload=digest + b"\n" + base64.encodebytes(data))
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mtime = 0
+    return member

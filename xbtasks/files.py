@@ -1,0 +1,37 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from xbtasks.errors import UsageError
+
+__all__ = ["write_atomically"]
+
+
+def write_atomically(name: str, text: str) -> None:
+    """Write ``text`` to the file ``name`` by rename.
+
+    Raises:
+        UsageError: the file can't be written.
+    """
+    target = Path(name)
+    try:
+        if target.exists() and not target.is_file():
+            target.write_text(text)  # a pipe or device, such as /dev/stdout
+            return
+        handle, fresh = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w") as stream:
+                stream.write(text)
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(fresh).chmod(0o666 & ~mask)
+            Path(fresh).replace(target)
+        except BaseException:
+            Path(fresh).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UsageError(f"{name} can't be written: {error.strerror}") from error

@@ -1,0 +1,27 @@
+# clean_staging DIR MANIFEST SCOPE (PATH SHA256)...: remove unfinished sets; with SCOPE "all" the files that
+# are still what the manifest says, and the manifest. What was changed since is somebody's, and stays.
+dir=$1 manifest=$2 scope=$3
+shift 3
+[ -d "$dir" ] || exit 0
+exec 9>>"$dir/.xbtasks.lock" || exit 66
+flock -w 60 9 || { echo "$dir: another run holds it" >&2; exit 75; }
+for folder in "$dir"/.xbtasks-incoming.*; do
+  [ -d "$folder" ] || continue
+  rm -rf "$folder" && echo "unfinished $folder"
+done
+if [ "$scope" = all ]; then
+  while [ $# -gt 0 ]; do
+    file=$dir/$1
+    if [ -f "$file" ] && [ ! -L "$file" ]; then
+      found=$(sha256sum <"$file")
+      if [ "${found%% *}" = "$2" ]; then rm -f "$file" && echo "staged $file"
+      else echo "$file: changed since it was staged, not removed" >&2
+      fi
+      rmdir "${file%/*}" 2>/dev/null || :
+    fi
+    shift 2
+  done
+  rm -f "$dir/$manifest"
+fi
+rm -f "$dir/.xbtasks.lock"
+rmdir "$dir" 2>/dev/null || :

@@ -1,0 +1,16 @@
+# put_context DIR (stdin: a sha256, then base64 of the gzipped tar that has it)
+# The folder gets its name only when it is whole; a folder that is already there is left alone.
+set -eu
+dir=$1
+umask 077
+mkdir -p "${dir%/*}"
+tmp=$(mktemp -d "${dir%/*}/.incoming.XXXXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 143' HUP INT TERM
+read -r sent
+base64 -d >"$tmp/context.tar.gz"
+set -- $(sha256sum <"$tmp/context.tar.gz")
+[ "$1" = "$sent" ] || { echo "context corrupt in transit: sha256 $1, sent $sent" >&2; exit 65; }
+mkdir "$tmp/tree"
+tar -xpzf "$tmp/context.tar.gz" -C "$tmp/tree"
+[ -d "$dir" ] || mv "$tmp/tree" "$dir"

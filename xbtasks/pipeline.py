@@ -1,0 +1,131 @@
+"""The main job: preflight, then each stage of the plan, over any host.
+
+What goes wrong in one stage doesn't stop the next, unless the host itself is gone or the user stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from xbtasks import preflight, staging
+from xbtasks.backends import BACKENDS
+from xbtasks.errors import EngineDown, HostUnreachable, Interrupted, XbError
+from xbtasks.host.step import Step
+from xbtasks.stagejob import StageJob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xbtasks.checks import Check
+    from xbtasks.host.step import Host
+    from xbtasks.hostfacts import HostFacts
+    from xbtasks.plan import RunPlan, StagePlan
+    from xbtasks.result import Result
+
+__all__ = ["Reporter", "Tools", "perform"]
+
+
+class Reporter(Protocol):
+    """Where a run says what it is doing."""
+
+    def say(self, text: str = "") -> None:
+        """Take a line for a person."""
+
+    def live(self, chunk: bytes) -> None:
+        """Take raw progress of a build."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a run has beside its plan.
+
+    ``run_id`` names everything the run makes on the host. ``contexts`` makes a stage's build context, and is
+    asked only when it has to be sent. ``permission`` asks the user (SPEC 7.2) and raises Refused.
+    """
+
+    run_id: str
+    host: Host
+    contexts: Callable[[StagePlan], bytes]
+    permission: Callable[[str], None]
+    reporter: Reporter
+
+
+def perform(plan: RunPlan, tools: Tools, empty: Result) -> Result:
+    """Run ``plan`` and return ``empty`` filled with what was found.
+
+    Nothing that a run can meet is raised: it stands in the result, beside all that was done before.
+    """
+    result = empty
+    try:
+        facts, rows = _preflight(plan, tools)
+        result = replace(result, simulated=facts.simulated, engine=facts.engine_name, preflight=rows)
+        if plan.stages and facts.engine_problem:
+            raise EngineDown(f"the container engine can't be used: {facts.engine_problem}")
+        for stage in _chosen(plan, tools, facts):
+            result, gone = _with_stage(result, plan, tools, stage, facts)
+            if gone is not None:
+                raise gone
+    except XbError as error:
+        result = _with_error(result, error)
+    return result
+
+
+def _preflight(plan: RunPlan, tools: Tools) -> tuple[HostFacts, tuple[Check, ...]]:
+    directories = {stage.backend_name: stage.staging_directory for stage in plan.stages}
+    if not plan.stages:
+        directories = {backend.name: backend.staging_directory for backend in BACKENDS.values()}
+    step = preflight.preflight_step(plan.engine, directories, builder=plan.builder or None)
+    facts = preflight.read_preflight(tools.host.run(step))
+    return facts, preflight.preflight_checks(facts)
+
+
+def _with_stage(
+    result: Result, plan: RunPlan, tools: Tools, stage: StagePlan, facts: HostFacts
+) -> tuple[Result, XbError | None]:
+    """Return ``result`` with what was found of ``stage``, and the error after which no other can follow."""
+    job = StageJob(tools, plan, stage, facts)
+    gone: XbError | None = None
+    try:
+        job.perform()
+    except XbError as error:
+        tools.reporter.say(f"  {error}")
+        job.give_up(error)
+        if isinstance(error, (EngineDown, HostUnreachable, Interrupted)):
+            gone = error
+        elif not plan.cases:
+            result = _with_error(result, error)
+    result = replace(
+        result,
+        builds=result.builds + tuple(job.builds),
+        cases=result.cases + tuple(job.cases),
+        artifacts=result.artifacts + tuple(job.artifacts),
+    )
+    return result, gone
+
+
+def _with_error(result: Result, error: XbError) -> Result:
+    return replace(result, errors=(*result.errors, (error.exit_code, str(error))))
+
+
+def _chosen(plan: RunPlan, tools: Tools, facts: HostFacts) -> tuple[StagePlan, ...]:
+    """Return the stages to do: the plan's, or the one of them that suits the host where none was named."""
+    if not plan.choose or len(plan.stages) < 2:
+        return plan.stages
+    reply = tools.host.run(Step("choose", (staging.state_section(plan.stages[0]),)))
+    manifest = staging.read_state(plan.stages[0].backend, reply["staged"]).manifest
+    for stage in plan.stages:
+        if manifest is not None and manifest.stage == stage.stage:
+            tools.reporter.say(f"no stage was named: {stage.stage}, the last one staged on this host")
+            return (stage,)
+    chips = facts.chips(plan.stages[0].backend_name)
+    fitting = [stage for stage in plan.stages if any(stage.suffix.endswith(f"-{chip}") for chip in chips)]
+    best = max(fitting or plan.stages, key=lambda stage: _toolkit(stage.suffix))
+    why = f"the newest toolkit for {', '.join(chips)}" if fitting else "the newest toolkit in the Dockerfile"
+    tools.reporter.say(f"no stage was named: {best.stage}, {why}")
+    return (best,)
+
+
+def _toolkit(suffix: str) -> tuple[int, ...]:
+    """Return the toolkit version that a suffix leads with: ``9-910c`` → (9,)."""
+    return tuple(int(part) for part in suffix.partition("-")[0].split(".") if part.isdigit())

@@ -1,0 +1,57 @@
+"""What a person sees while a run goes on: plain lines, the build's steps among them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    import re
+
+__all__ = ["Console", "one_line"]
+
+_COLOURS = {"PASS": "32", "FAIL": "31", "ERROR": "31", "WARN": "33", "SKIP": "33", "INFO": "36"}
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` on one line, its control characters (escape sequences too) made harmless."""
+    return "".join(char if char.isprintable() else " " for char in text).strip()
+
+
+class Console:
+    """Writes for people. Text that can't be encoded is replaced; a closed pipe ends the run quietly."""
+
+    def __init__(self, out: TextIO | None = None, hide: re.Pattern[str] | None = None) -> None:
+        self._out = out or sys.stdout
+        self._hide = hide
+        self._rest = b""
+        self.colour = self._out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    def say(self, text: str = "") -> None:
+        """Print a line."""
+        encoding = self._out.encoding or "utf-8"
+        print(text.encode(encoding, "replace").decode(encoding), file=self._out, flush=True)
+
+    def status(self, word: str) -> str:
+        """Return a status or verdict word, coloured on a terminal."""
+        code = _COLOURS.get(word)
+        return f"\x1b[{code}m{word}\x1b[0m" if self.colour and code else word
+
+    def live(self, chunk: bytes) -> None:
+        """Show what a build says of its steps as it says it; a step's own output stays in the log."""
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            text = one_line(line.decode(errors="replace"))
+            if _worth_showing(text) and not (self._hide and self._hide.search(text)):
+                self.say(f"    {text[:160]}")
+
+
+def _worth_showing(text: str) -> bool:
+    """Whether a line of BuildKit's plain progress names a step, its end or an error."""
+    number, _, rest = text.partition(" ")
+    if not number.startswith("#") or not number[1:].isdigit():
+        return text.startswith("ERROR: ")
+    if rest.startswith("[internal]"):
+        return False
+    return rest.startswith(("[", "DONE ", "ERROR", "CANCELED", "exporting "))

@@ -1,0 +1,101 @@
+"""The table: every row of a run, or one line a case where many stages were run."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING
+
+from xbtasks.checks import Status, Verdict
+from xbtasks.reporting.console import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from xbtasks.checks import CaseReport, Check
+    from xbtasks.reporting.console import Console
+    from xbtasks.result import Result
+
+__all__ = ["grid", "show_preflight", "show_result"]
+
+_NARROWEST = 30
+
+
+def grid(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> str:
+    """Return a table whose last column is wrapped to the terminal (``width`` columns, if given).
+
+    Cells are shown as they are: never read as numbers, never on more lines than wrapping needs.
+    """
+    from tabulate import tabulate
+
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    taken = [max(len(row[column]) for row in [list(headers), *cells]) for column in range(len(headers) - 1)]
+    room = (width or shutil.get_terminal_size((120, 24)).columns) - sum(taken) - 3 * len(headers) - 1
+    for row in cells:
+        row[-1] = "\n".join(textwrap.wrap(row[-1], max(room, _NARROWEST), break_on_hyphens=False))
+    return str(tabulate(cells, headers=headers, tablefmt="presto", disable_numparse=True))
+
+
+def show_preflight(rows: Sequence[Check], console: Console) -> None:
+    """Print the preflight table."""
+    _show_rows("preflight", rows, console)
+
+
+def show_result(result: Result, console: Console) -> None:
+    """Print a run: its rows where one stage was run or one did not pass, then a line for each case."""
+    several = len({case.stage for case in result.cases}) > 1
+    troubled = [row for row in result.preflight if row.status in (Status.FAIL, Status.WARN)]
+    if result.preflight and (not several or result.command == "preflight"):
+        rows = result.preflight if result.command == "preflight" else troubled
+        _show_rows("preflight", rows, console)
+    for case in result.cases:
+        if case.checks and (not several or case.verdict is not Verdict.PASS):
+            _show_rows(f"{case.id}  {case.title}  ({case.stage})", case.checks, console)
+    if several:
+        console.say(grid(["VERDICT", "STAGE", "CASE", "CHECKS", "TIME", "REASON"], _summary(result.cases)))
+    if result.artifacts and not several:
+        artifacts = ((a.path, str(a.size), a.sha256) for a in result.artifacts)
+        console.say()
+        console.say(grid(["ARTIFACT", "BYTES", "SHA256"], artifacts))
+    console.say()
+    _show_verdict(result, console)
+
+
+def _show_rows(title: str, rows: Sequence[Check], console: Console) -> None:
+    if not rows:
+        return
+    console.say()
+    console.say(title)
+    text = grid(["STATUS", "CHECK", "DETAIL"], ((row.status, row.id, _detail(row)) for row in rows))
+    lines = []
+    for line in text.splitlines():
+        word = line.strip().partition(" ")[0]
+        known = word in Status.__members__ and line.startswith(f" {word}")
+        lines.append(line.replace(word, console.status(word), 1) if known else line)
+    console.say("\n".join(lines))
+
+
+def _detail(row: Check) -> str:
+    if row.status is not Status.FAIL or not (row.expected or row.observed):
+        return row.detail
+    return f"{row.detail} (expected {row.expected or 'nothing'}, observed {row.observed or 'nothing'})"
+
+
+def _summary(cases: Iterable[CaseReport]) -> Iterable[Sequence[str]]:
+    for case in cases:
+        passed = sum(row.status is Status.PASS for row in case.checks)
+        failed = sum(row.status is Status.FAIL for row in case.checks)
+        warned = sum(row.status is Status.WARN for row in case.checks)
+        counts = f"{passed} PASS" + (f", {failed} FAIL" if failed else "") + (f", {warned} WARN" if warned else "")
+        yield case.verdict, case.stage, case.id, counts, f"{case.seconds:.1f} s", case.reason
+
+
+def _show_verdict(result: Result, console: Console) -> None:
+    if result.simulated:
+        console.say("SIMULATED: the engine is the simulated accelerator host; no accelerator was involved.")
+    where = f"host {result.host}, engine {result.engine}" if result.engine else f"host {result.host}"
+    reason = f": {one_line(result.reason)}" if result.reason else ""
+    console.say(f"{console.status(result.verdict)}{reason}")
+    console.say(f"  {where}, exit code {int(result.exit_code)}")
+    if result.evidence:
+        console.say(f"  evidence: {result.evidence}")

@@ -1,0 +1,123 @@
+"""The result document: what a run found, in one versioned envelope. More keys may come, none is renamed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+from xbtasks.checks import CaseReport, Check, Status, Verdict
+from xbtasks.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from xbtasks.errors import XbError
+
+__all__ = ["SCHEMA", "ArtifactRecord", "BuildRecord", "Result", "error_document", "worst_exit"]
+
+SCHEMA = 1
+_ORDER = (ExitCode.INTERRUPTED, ExitCode.FAILED, ExitCode.CANNOT_JUDGE, ExitCode.USAGE, ExitCode.PASSED)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRecord:
+    """An artifact that was judged: where it lies in its image, and its bytes' digest and size."""
+
+    stage: str
+    path: str
+    sha256: str
+    size: int
+    image: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRecord:
+    """What became of a stage's build: ``built``, ``up to date``, ``failed`` or ``not asked``, and why."""
+
+    stage: str
+    outcome: str
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run found. ``errors`` holds the exit codes of what could not be done, beside the cases."""
+
+    run: str
+    command: str
+    host: str
+    evidence: str
+    engine: str = ""
+    simulated: bool = False
+    preflight: tuple[Check, ...] = ()
+    builds: tuple[BuildRecord, ...] = ()
+    cases: tuple[CaseReport, ...] = ()
+    artifacts: tuple[ArtifactRecord, ...] = ()
+    errors: tuple[tuple[ExitCode, str], ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The worst of all: a failed check, then what could not be judged, then refusals."""
+        codes = [code for code, _ in self.errors]
+        codes += [case.exit_code for case in self.cases]
+        if any(build.outcome == "failed" for build in self.builds):
+            codes.append(ExitCode.FAILED)
+        if self.command == "preflight" and any(row.status is Status.FAIL for row in self.preflight):
+            codes.append(ExitCode.FAILED)
+        if self.command in ("preflight", "build") and not codes:
+            return ExitCode.PASSED
+        return worst_exit(codes)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the exit code stands for."""
+        return _VERDICTS[self.exit_code]
+
+    @property
+    def reason(self) -> str:
+        """Why the verdict is not PASS, in a line."""
+        reasons = [text for _, text in self.errors]
+        reasons += [case.reason for case in self.cases if case.verdict is not Verdict.PASS and case.reason]
+        return "; ".join(dict.fromkeys(reasons))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the result document (schema/result-1.json)."""
+        return {
+            "schema": SCHEMA,
+            "run": self.run,
+            "command": self.command,
+            "simulated": self.simulated,
+            "host": self.host,
+            "engine": self.engine,
+            "verdict": self.verdict,
+            "exit_code": int(self.exit_code),
+            "reason": self.reason,
+            "cases": [asdict(case) for case in self.cases],
+            "builds": [asdict(build) for build in self.builds],
+            "preflight": [asdict(row) for row in self.preflight],
+            "artifacts": [asdict(artifact) for artifact in self.artifacts],
+            "evidence": self.evidence,
+        }
+
+
+_VERDICTS = {
+    ExitCode.PASSED: Verdict.PASS,
+    ExitCode.FAILED: Verdict.FAIL,
+    ExitCode.USAGE: Verdict.ERROR,
+    ExitCode.SKIPPED: Verdict.SKIP,
+    ExitCode.CANNOT_JUDGE: Verdict.ERROR,
+    ExitCode.INTERRUPTED: Verdict.ERROR,
+}
+
+
+def worst_exit(codes: Iterable[ExitCode]) -> ExitCode:
+    """Return the exit code of several: 130, 1, 4, 2, 0 in this order; 3 only when nothing was measured."""
+    seen = frozenset(codes)
+    return next((code for code in _ORDER if code in seen), ExitCode.SKIPPED)
+
+
+def error_document(command: str, error: XbError) -> dict[str, object]:
+    """Return the document of a command that found nothing, because of ``error``."""
+    empty = Result(run="", command=command, host="", evidence="")
+    return replace(empty, errors=((error.exit_code, str(error)),)).to_json()

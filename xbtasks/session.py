@@ -1,0 +1,238 @@
+"""From knobs to a run: the plan, the host, the evidence directory, and back from one in a replay."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xbtasks import __version__
+from xbtasks.errors import Refused, UsageError
+from xbtasks.pipeline import Tools, perform
+from xbtasks.plan import RunPlan, StagePlan
+from xbtasks.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from xbtasks.cleanup import Removal
+    from xbtasks.host.framed import Transport
+    from xbtasks.host.recording import Evidence
+    from xbtasks.reporting.console import Console
+    from xbtasks.settings import Settings
+    from xbtasks.stages import Discovery, Stage
+
+__all__ = ["clean_run", "discover_stages", "make_plan", "of_backend", "replay", "run", "runs_directory"]
+
+_SCHEMA = 1
+
+
+def discover_stages(settings: Settings) -> Discovery:
+    """Return the builder stages of the checkout that the knobs name.
+
+    Raises:
+        UsageError: there is no checkout, or its Dockerfile can't be read.
+    """
+    from xbtasks.stages import discover, find_repo
+
+    dockerfile = str(settings.dockerfile)
+    explicit = str(settings.repo) if settings.repo else None
+    return discover(find_repo(explicit, dockerfile, Path.cwd()), dockerfile)
+
+
+def of_backend(discovery: Discovery, name: str) -> tuple[Stage, ...]:
+    """Return the stages of the backend called ``name``; all of them for an empty name.
+
+    Raises:
+        UsageError: there is no such backend.
+    """
+    from xbtasks.backends import BACKENDS
+
+    if name and name not in BACKENDS:
+        raise UsageError(f"no backend {name!r}: {', '.join(BACKENDS)} are accepted")
+    return tuple(stage for stage in discovery.stages if name in ("", stage.backend.name))
+
+
+def make_plan(
+    settings: Settings,
+    command: str,
+    discovery: Discovery | None,
+    stages: Sequence[Stage],
+    *,
+    cases: Iterable[int] = (),
+    build: bool = False,
+    choose: bool = False,
+    rebuild: bool = False,
+    adopt: bool = False,
+) -> RunPlan:
+    """Return what a run of ``command`` will do with ``stages``."""
+    return RunPlan(
+        command=command,
+        stages=tuple(_stage_plan(settings, discovery, stage) for stage in stages) if discovery else (),
+        cases=tuple(cases),
+        build=build,
+        choose=choose,
+        dockerfile=discovery.dockerfile if discovery else "",
+        commit=_commit(discovery) if discovery else "",
+        platform=settings.platform or "",
+        engine=settings.engine,
+        builder=settings.builder or "",
+        context_directory=settings.remote_ctx,
+        max_glibc=settings.max_glibc or (),
+        rebuild=rebuild,
+        adopt=adopt,
+        step_deadline=int(settings.timeout),
+        build_deadline=int(settings.build_timeout),
+    )
+
+
+def _stage_plan(settings: Settings, discovery: Discovery, stage: Stage) -> StagePlan:
+    from xbtasks.settings import image_tag, staging_directory
+    from xbtasks.stages import input_digest
+
+    return StagePlan(
+        stage=stage.name,
+        backend_name=stage.backend.name,
+        suffix=stage.suffix,
+        image=image_tag(settings, stage.backend, stage.suffix),
+        staging_directory=staging_directory(settings, stage.backend),
+        digests=tuple(
+            (platform, input_digest(stage, platform, discovery.repo)) for platform in stage.platforms
+        ),
+        pin=stage.pin or "",
+        profile=settings.profile or "",
+    )
+
+
+def _commit(discovery: Discovery) -> str:
+    """Return the checkout's commit, with ``-dirty`` where files differ from it; empty without git."""
+    import subprocess
+
+    git = ["git", "-C", str(discovery.repo)]
+    try:
+        head, status = (
+            subprocess.run(
+                [*git, *words],
+                check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=30,
+            )
+            for words in (["rev-parse", "--verify", "HEAD"], ["status", "--porcelain", "--", "."])
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    if head.returncode or status.returncode:
+        return ""
+    return head.stdout.strip() + ("-dirty" if status.stdout.strip() else "")
+
+
+def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console: Console) -> Result:
+    """Run ``plan`` on the host that the knobs name, keep the evidence, and return what was found."""
+    from xbtasks.context import archive
+    from xbtasks.host.framed import FramedHost
+    from xbtasks.host.recording import Evidence
+    from xbtasks.stages import context_files, find_stage
+
+    transport = _transport(settings)
+    run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+    evidence = Evidence(runs_directory() / run_id)
+    _note(evidence, plan, run_id, transport.label)
+
+    def contexts(stage: StagePlan) -> bytes:
+        if discovery is None:
+            raise UsageError("there is no checkout to build from")
+        return archive(context_files(find_stage(discovery, stage.stage), discovery.repo))
+
+    host = FramedHost(transport, evidence)
+    tools = Tools(run_id, host, contexts, _permission(settings, transport.label), console)
+    empty = Result(run_id, plan.command, transport.label, str(evidence.directory))
+    try:
+        result = perform(plan, tools, empty)
+    finally:
+        host.close()
+    evidence.write("result.json", result.to_json())
+    return result
+
+
+def clean_run(settings: Settings, *, everything: bool) -> Removal:
+    """Remove what xbtasks made on the host that the knobs name."""
+    from xbtasks.backends import BACKENDS
+    from xbtasks.cleanup import clean
+    from xbtasks.engine import Engine
+    from xbtasks.host.framed import FramedHost
+    from xbtasks.settings import staging_directory
+
+    host = FramedHost(_transport(settings))
+    directories = {backend.name: staging_directory(settings, backend) for backend in BACKENDS.values()}
+    try:
+        return clean(host, Engine(settings.engine), directories, settings.remote_ctx, everything=everything)
+    finally:
+        host.close()
+
+
+def replay(directory: Path, console: Console) -> Result:
+    """Judge recorded evidence again, with no host.
+
+    Raises:
+        UsageError: ``directory`` holds no evidence of this version.
+    """
+    from xbtasks.host.recording import RecordedHost
+
+    try:
+        note = json.loads((directory / "run.json").read_bytes())
+        schema, run_id, label = note["schema"], str(note["run"]), str(note["host"])
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{directory} holds no evidence of a run: {error}") from error
+    if schema != _SCHEMA:
+        raise UsageError(f"{directory} was recorded in form {schema}, this version reads {_SCHEMA}")
+    plan = RunPlan.from_json(note["plan"])
+    host = RecordedHost(directory, label)
+    tools = Tools(run_id, host, lambda _: b"", lambda _: None, console)
+    return perform(plan, tools, Result(run_id, plan.command, label, str(directory)))
+
+
+def runs_directory() -> Path:
+    """Return where evidence is kept: ``$XDG_STATE_HOME/xbtasks/runs``, else under ``~/.local/state``."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".local/state") / "xbtasks/runs"
+
+
+def _note(evidence: Evidence, plan: RunPlan, run_id: str, host: str) -> None:
+    evidence.write(
+        "run.json",
+        {
+            "schema": _SCHEMA,
+            "run": run_id,
+            "host": host,
+            "xbtasks": __version__,
+            "python": sys.version.split()[0],
+            "plan": plan.to_json(),
+        },
+    )
+
+
+def _transport(settings: Settings) -> Transport:
+    from xbtasks.host.local import LocalTransport
+
+    return LocalTransport()
+
+
+def _permission(settings: Settings, host: str) -> Callable[[str], None]:
+    """Return what asks before a remote build (SPEC 7.2); on the local host nothing has to be asked."""
+
+    def ask(what: str) -> None:
+        if host == "local" or settings.yes:
+            return
+        if not sys.stdin.isatty():
+            raise Refused(f"not confirmed: {what} on {host}", hint="--yes or XB_YES=1 confirms")
+        answer = input(f"{what} on {host}? [y/N] ")
+        if answer.strip().lower() not in ("y", "yes"):
+            raise Refused(f"not confirmed: {what} on {host}")
+
+    return ask

@@ -1,0 +1,328 @@
+"""One stage of a run: is its image up to date, build it, stage its artifacts, judge its cases."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from xbtasks import build, context, images, staging
+from xbtasks.backends.linking import accepted_by_profile, judge_linking
+from xbtasks.backends.profiles import profile_for
+from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of, judge
+from xbtasks.elf import BadElf, libc_version
+from xbtasks.engine import BuildRequest, Engine
+from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, UsageError
+from xbtasks.host.programs import program
+from xbtasks.host.step import Section, Step
+from xbtasks.result import ArtifactRecord, BuildRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from xbtasks.backends.base import Case, Platform
+    from xbtasks.backends.linking import ImageFile
+    from xbtasks.errors import XbError
+    from xbtasks.host.step import Reply
+    from xbtasks.hostfacts import HostFacts
+    from xbtasks.images import Image
+    from xbtasks.pipeline import Tools
+    from xbtasks.plan import RunPlan, StagePlan
+    from xbtasks.staging import StagedSet
+
+__all__ = ["StageJob"]
+
+_LIBC = (
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/lib/aarch64-linux-gnu/libc.so.6",
+    "/lib64/libc.so.6",
+)
+"""Where images keep their libc: Debian and Ubuntu per architecture, Red Hat and openEuler in /lib64."""
+
+
+class StageJob:
+    """Does one stage and keeps what was found, so that an error half way loses nothing."""
+
+    def __init__(self, tools: Tools, plan: RunPlan, stage: StagePlan, facts: HostFacts) -> None:
+        self._tools = tools
+        self._plan = plan
+        self._stage = stage
+        self._facts = facts
+        self._engine = Engine(plan.engine)
+        self._seconds = 0.0
+        self._image_glibc: tuple[int, ...] | None = None
+        self.builds: list[BuildRecord] = []
+        self.cases: list[CaseReport] = []
+        self.artifacts: list[ArtifactRecord] = []
+
+    def perform(self) -> None:
+        """Do everything that the plan asks of the stage.
+
+        Raises:
+            XbError: what could not be done; :meth:`give_up` turns it into case reports.
+        """
+        stage = self._stage
+        self._tools.reporter.say(f"{stage.stage}")
+        platform = self._platform()
+        state = self._run(self._state_step(platform))
+        image = images.read_image(state["image"])
+        staged = staging.read_state(stage.backend, state["staged"])
+        if self._plan.build:
+            image = self._up_to_date(image, platform, state)
+        if image is None:
+            raise UsageError(
+                f"stage {stage.stage} is not built on this host", hint=f"inv build {stage.stage}"
+            )
+        files = self._read_artifacts(image, platform)
+        staged = self._staged(image, files, staged, platform)
+        for number in self._plan.cases:
+            case = stage.backend.case(number)
+            if case is None:
+                raise UsageError(f"{stage.backend_name} has no case {number}")
+            self._case(case, image, files, staged, platform)
+
+    def give_up(self, error: XbError) -> None:
+        """Turn ``error`` into a report for each case that it left without one."""
+        skipped = isinstance(error, BuildFailed)
+        if skipped:
+            self.builds.append(BuildRecord(self._stage.stage, "failed", error.message, self._seconds))
+        verdict = Verdict.SKIP if skipped else Verdict.ERROR
+        code = ExitCode.SKIPPED if skipped else error.exit_code
+        reason = "the build failed" if skipped else str(error)
+        for number in self._plan.cases[len(self.cases) :]:
+            case = self._stage.backend.case(number)
+            if case is not None:
+                self._report(case, verdict, reason, code=code)
+
+    def _platform(self) -> Platform:
+        from xbtasks.backends.base import Platform
+
+        platform = Platform(self._plan.platform) if self._plan.platform else self._facts.platform
+        if platform is None:
+            raise UsageError(
+                f"no platform is known for a host of {self._facts.machine}", hint="set XB_PLATFORM"
+            )
+        self._stage.digest(platform)
+        return platform
+
+    # build
+
+    def _state_step(self, platform: Platform) -> Step:
+        stage = self._stage
+        sections = [
+            Section("image", self._engine.inspect_images([stage.image]), deadline=60),
+            staging.state_section(stage),
+        ]
+        if self._plan.build:
+            sections.append(context.state_section(self._plan.context_directory, stage.digest(platform)))
+        return Step("state", tuple(sections))
+
+    def _up_to_date(self, image: Image | None, platform: Platform, state: Reply) -> Image:
+        """Return the stage's image, built if it is out of date."""
+        stage = self._stage
+        why = build.why_build(stage, platform, image, rebuild=self._plan.rebuild)
+        if image is not None and not why:
+            self._tools.reporter.say(f"  up to date: {stage.image} has these inputs, nothing was built")
+            self.builds.append(BuildRecord(stage.stage, "up to date", "", 0.0))
+            return image
+        build.refuse_foreign(stage, image, adopt=self._plan.adopt)
+        obstacle = self._facts.why_not_build(platform, cross_compiles=stage.cross_compiles)
+        if obstacle:
+            raise CannotJudge(f"{stage.stage} can't be built: {obstacle}")
+        if not self._facts.simulated:
+            self._tools.permission(f"build {stage.stage} for {platform} as {stage.image}")
+        self._tools.reporter.say(f"  building for {platform}: {why}")
+        begun = self._seconds
+        directory, present = context.read_state(state["context"])
+        if not present:
+            data = self._tools.contexts(stage)
+            answer = self._run(context.send_step(directory, data, self._plan.step_deadline))["put-context"]
+            if not answer.ok:
+                raise CannotJudge(f"the build context did not arrive: {answer.error_text.strip()[:300]}")
+        request = BuildRequest(
+            context=directory,
+            dockerfile=self._plan.dockerfile,
+            stage=stage.stage,
+            platform=platform,
+            image=stage.image,
+            input_digest=stage.digest(platform),
+            commit=self._plan.commit,
+            builder=self._plan.builder,
+        )
+        reply = self._run(build.build_step(self._engine, request, self._plan.build_deadline))
+        built = build.built_image(stage, reply)
+        took = round(self._seconds - begun, 3)
+        self.builds.append(BuildRecord(stage.stage, "built", why, took))
+        self._tools.reporter.say(f"  built {stage.image} ({built.id[:19]}) in {took:.1f} s")
+        return built
+
+    # artifacts
+
+    def _read_artifacts(self, image: Image, platform: Platform) -> tuple[ImageFile, ...]:
+        """Return the artifacts' bytes as they lie in the image; no container starts."""
+        container = f"xbtasks-{self._tools.run_id}-read"
+        remove = Section("remove", self._engine.remove_container(container), deadline=60)
+        artifacts = self._stage.backend.artifacts
+        step = Step(
+            "read",
+            (
+                self._create(container, image, platform),
+                *(
+                    Section(
+                        f"file-{number}", self._engine.copy_out(container, artifact.image_path), deadline=120
+                    )
+                    for number, artifact in enumerate(artifacts)
+                ),
+                Section("libc", program("copy_first", self._engine.binary, container, *_LIBC), deadline=120),
+                remove,
+            ),
+            on_loss=(remove,),
+        )
+        reply = self._run(step)
+        if not reply["create"].ok:
+            raise CannotJudge(f"no container of {image.id[:19]}: {reply['create'].error_text.strip()[:300]}")
+        files = tuple(
+            images.read_file(artifact.image_path, reply[f"file-{number}"])
+            for number, artifact in enumerate(artifacts)
+        )
+        libc = images.read_file("libc.so.6", reply["libc"])
+        self._image_glibc = _glibc(libc)
+        self.artifacts += [
+            ArtifactRecord(
+                stage=self._stage.stage,
+                path=file.path,
+                sha256=hashlib.sha256(file.data).hexdigest(),
+                size=len(file.data),
+                image=image.id,
+            )
+            for file in files
+            if file.kind == "file"
+        ]
+        return files
+
+    def _staged(
+        self, image: Image, files: tuple[ImageFile, ...], staged: StagedSet, platform: Platform
+    ) -> StagedSet:
+        """Return what is staged, which is the image's own files unless the image lacks one."""
+        stage = self._stage
+        missing = [file for file in files if file.kind != "file"]
+        if missing:
+            names = ", ".join(f"{file.path} is {file.kind}" for file in missing)
+            if not self._plan.cases:
+                raise BuildFailed(f"{stage.stage} was built but is incomplete, nothing was staged: {names}")
+            self._tools.reporter.say(f"  not staged: {names}")
+            return staged
+        why = staged.why_stage(stage, image.id)
+        if not why:
+            return staged
+        manifest = staging.Manifest(
+            stage=stage.stage,
+            platform=platform,
+            inputs=image.inputs,
+            image=image.id,
+            run=self._tools.run_id,
+            files=tuple(
+                (artifact.staged_path, hashlib.sha256(file.data).hexdigest())
+                for artifact, file in zip(stage.backend.artifacts, files, strict=True)
+            ),
+        )
+        container = f"xbtasks-{self._tools.run_id}-stage"
+        step = staging.stage_step(
+            self._engine,
+            stage,
+            manifest,
+            files,
+            staged,
+            container,
+            self._create(container, image, platform),
+            adopt=self._plan.adopt,
+            deadline=self._plan.step_deadline,
+        )
+        staging.require_staged(self._run(step)["stage"])
+        self._tools.reporter.say(f"  staged in {stage.staging_directory}: {why}")
+        after = self._run(Step("staged", (staging.state_section(stage),)))
+        return staging.read_state(stage.backend, after["staged"])
+
+    def _create(self, container: str, image: Image, platform: Platform) -> Section:
+        argv = self._engine.create(container, image.id, platform, self._tools.run_id)
+        return Section("create", argv, deadline=120)
+
+    # cases
+
+    def _case(
+        self, case: Case, image: Image, files: tuple[ImageFile, ...], staged: StagedSet, platform: Platform
+    ) -> None:
+        if case.cards:
+            self._hardware_case(case)
+            return
+        required, rows = judge_linking(
+            self._stage.backend,
+            files,
+            staged.files,
+            platform=platform,
+            profile=profile_for(self._stage.backend_name, self._stage.pin, self._stage.profile),
+            pin=self._stage.pin,
+            max_glibc=self._plan.max_glibc or None,
+            image_glibc=self._image_glibc,
+            foreign=platform is not self._facts.platform,
+        )
+        verdict, rows = judge(required, (self._image_row(case, image, platform), *rows))
+        failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
+        reason = ", ".join(failed) or accepted_by_profile(rows)
+        self._report(case, verdict, reason, checks=rows)
+
+    def _hardware_case(self, case: Case) -> None:
+        """Report a case that needs cards: skipped where they are absent, else not judged by this version."""
+        backend = self._stage.backend
+        found = self._facts.cards(backend.name)
+        if found < case.cards:
+            self._report(case, Verdict.SKIP, f"needs {case.cards} {backend.card}, the host has {found}")
+        else:
+            self._report(case, Verdict.ERROR, "this version of xbtasks judges case 1 only")
+
+    def _image_row(self, case: Case, image: Image, platform: Platform) -> Check:
+        """Say whether the image that is judged is what the checkout would build."""
+        check_id = f"{self._stage.backend_name}.case{case.number}.image"
+        why = build.why_build(self._stage, platform, image, rebuild=False)
+        if why:
+            detail = (
+                f"{self._stage.image} is judged as it is, but {why}; inv build {self._stage.stage} renews it"
+            )
+            return Check(check_id, Status.WARN, detail)
+        detail = f"{self._stage.image} ({image.id[:19]}) was built from the inputs of this checkout"
+        return Check(check_id, Status.INFO, detail)
+
+    def _report(
+        self,
+        case: Case,
+        verdict: Verdict,
+        reason: str,
+        *,
+        checks: Iterable[Check] = (),
+        code: ExitCode | None = None,
+    ) -> None:
+        self.cases.append(
+            CaseReport(
+                id=f"{self._stage.backend_name}.case{case.number}",
+                title=case.title,
+                stage=self._stage.stage,
+                verdict=verdict,
+                reason=reason,
+                seconds=round(self._seconds - sum(build.seconds for build in self.builds), 3),
+                exit_code=exit_code_of(verdict) if code is None else code,
+                checks=tuple(checks),
+            )
+        )
+        self._tools.reporter.say(f"  {self.cases[-1].id}: {verdict}{f' ({reason})' if reason else ''}")
+
+    def _run(self, step: Step) -> Reply:
+        reply = self._tools.host.run(step, self._tools.reporter.live)
+        self._seconds += reply.seconds
+        return reply
+
+
+def _glibc(libc: ImageFile) -> tuple[int, ...] | None:
+    """Return the version of the image's glibc, or None where the image has none that can be read."""
+    try:
+        return libc_version(libc.data) if libc.kind == "file" else None
+    except BadElf:
+        return None

@@ -1,0 +1,185 @@
+"""How a task is made: flags from the knob table, one way to report errors, exit codes instead of Exit."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from invoke.tasks import Task
+
+from xbtasks.errors import ExitCode, Interrupted, XbError
+from xbtasks.knobs import KNOBS, Group, knobs_for
+from xbtasks.tasks.executor import report_exit, user_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from xbtasks.reporting.console import Console
+    from xbtasks.settings import Settings
+
+__all__ = ["STAGE", "Call", "Option", "command"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A flag or positional of a task that is no knob; ``switch`` is for one without a value."""
+
+    name: str
+    help: str
+    switch: bool = False
+    positional: bool = False
+
+
+_KNOB_NAMES = frozenset(knob.name for knob in KNOBS)
+_PROJECT_FILE = Path(__file__).resolve().parents[2] / "config/invoke.yaml"
+
+STAGE = Option("stage", "builder stage of the Dockerfile, as `inv stages` lists it", positional=True)
+_JSON = Option("json", "one JSON document on stdout and text on stderr; --json=FILE writes it to a file")
+
+
+class Call:
+    """One call of a task: what was typed, the settings it resolves to, and where output goes."""
+
+    def __init__(self, name: str, given: Mapping[str, Any]) -> None:
+        self.name = name
+        self._given = given
+        self._settings: Settings | None = None
+        self._console: Console | None = None
+        self.documented = False
+
+    def text(self, name: str) -> str:
+        """Return the value of an option, or an empty text."""
+        value = self._given.get(name)
+        return "" if value is None or isinstance(value, bool) else str(value)
+
+    def switch(self, name: str) -> bool:
+        """Return whether a switch was given."""
+        return bool(self._given.get(name))
+
+    @property
+    def settings(self) -> Settings:
+        """The knobs, resolved once; warnings are printed then.
+
+        Raises:
+            UsageError: a knob or a file is wrong.
+        """
+        if self._settings is None:
+            from xbtasks.resolve import default_user_file, resolve
+
+            explicit = user_file()
+            self._settings = resolve(
+                {name: value for name, value in self._given.items() if name in _KNOB_NAMES},
+                os.environ,
+                user_file=Path(explicit) if explicit else default_user_file(os.environ),
+                explicit_user_file=bool(explicit),
+                project_file=_PROJECT_FILE if _PROJECT_FILE.is_file() else None,
+            )
+            for warning in self._settings.warnings:
+                print(f"warning: {warning}", file=sys.stderr)
+        return self._settings
+
+    @property
+    def console(self) -> Console:
+        """Where text for people goes: stdout, or stderr when stdout carries the JSON document."""
+        if self._console is None:
+            from xbtasks.reporting.console import Console
+
+            out: TextIO = sys.stderr if self._given.get("json") is True else sys.stdout
+            self._console = Console(out, hide=self.settings.banner_re)
+        return self._console
+
+    def document(self, document: object) -> None:
+        """Put the JSON document where ``--json`` wants it, if it was given.
+
+        Raises:
+            UsageError: the file can't be written.
+        """
+        self.documented = True
+        wanted = self._given.get("json")
+        if not wanted:
+            return
+        text = json.dumps(document, indent=1) + "\n"
+        if wanted is True:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        from xbtasks.files import write_atomically
+
+        write_atomically(str(wanted), text)
+
+
+def command(
+    *options: Option, groups: Iterable[Group] = (), json: bool = True
+) -> Callable[[Callable[[Call], ExitCode]], Task[Any]]:
+    """Return a decorator that makes a task of a function from a call to an exit code.
+
+    The task has ``options``, the flags of the knobs of ``groups``, and ``--json`` unless that is False.
+    """
+    knobs = knobs_for(*groups) if groups else ()
+    flags = (*options, *((_JSON,) if json else ()))
+    parameters = [Parameter("context", Parameter.POSITIONAL_OR_KEYWORD)]
+    parameters += [
+        Parameter(flag.name, Parameter.KEYWORD_ONLY, default=False if flag.switch else None) for flag in flags
+    ]
+    parameters += [
+        Parameter(knob.name, Parameter.KEYWORD_ONLY, default=False if knob.boolean else None)
+        for knob in knobs
+    ]
+    helps = {flag.name: flag.help for flag in flags}
+    helps |= {knob.name: f"{knob.help} ({knob.env}; default {knob.default_text})" for knob in knobs}
+
+    def decorate(function: Callable[[Call], ExitCode]) -> Task[Any]:
+        def body(_context: object, **given: Any) -> None:
+            report_exit(_guarded(function, Call(function.__name__, given)))
+
+        body.__name__ = function.__name__
+        body.__doc__ = function.__doc__
+        body.__module__ = function.__module__
+        body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return Task(
+            body,
+            positional=[flag.name for flag in flags if flag.positional],
+            optional=["json"] if json else [],
+            auto_shortflags=False,
+            help=helps,
+        )
+
+    return decorate
+
+
+def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
+    """Return the exit code of a call, whatever happens in it; errors are one line and what to do next."""
+    try:
+        return function(call)
+    except KeyboardInterrupt:
+        return _failed(call, Interrupted("interrupted"))
+    except XbError as error:
+        return _failed(call, error)
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does; nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.CANNOT_JUDGE
+    except Exception as error:  # noqa: BLE001 - the last line of defence: never a verdict, never silent
+        import traceback
+
+        traceback.print_exc()
+        return _failed(call, XbError(f"internal error, please report it with the lines above: {error!r}"))
+
+
+def _failed(call: Call, error: XbError) -> ExitCode:
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+    if not call.documented:
+        from xbtasks.result import error_document
+
+        try:
+            call.document(error_document(call.name, error))
+        except XbError as second:
+            print(f"error: {second}", file=sys.stderr)
+    return error.exit_code

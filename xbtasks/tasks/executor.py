@@ -1,0 +1,59 @@
+"""Runs the tasks of a command line: all of them, and the worst exit code wins.
+
+Invoke stops at the first ``Exit``, even one with code 0, and ends 1 for anything uncaught. Here a task
+reports its exit code instead, and the one ``Exit`` is raised after the last. Stock ``inv`` takes no
+executor from a collection, so the method itself is replaced.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any, Final
+
+from invoke.exceptions import Exit
+from invoke.executor import Executor
+
+from xbtasks.errors import ExitCode
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["install", "report_exit", "user_file"]
+
+_execute: Final = Executor.execute
+_codes: list[ExitCode] = []
+_user_file: list[str] = []
+
+
+def install() -> None:
+    """Make Invoke run tasks as this module says; safe to call twice."""
+    Executor.execute = _run_all  # type: ignore[method-assign]
+
+
+def report_exit(code: ExitCode) -> None:
+    """Note a task's exit code; an interrupted one ends the command line at once."""
+    _codes.append(code)
+    if code is ExitCode.INTERRUPTED:
+        raise Exit(code=code)
+
+
+def user_file() -> str:
+    """Return the file given with ``inv -f FILE``, or nothing."""
+    return next((str(path) for path in _user_file if path), "")
+
+
+def _run_all(executor: Executor, *tasks: Any) -> Any:
+    _codes.clear()
+    _user_file[:] = [executor.core[0].args["config"].value] if executor.core else []
+    signal.signal(signal.SIGTERM, _terminate)
+    results = _execute(executor, *tasks)
+    from xbtasks.result import worst_exit
+
+    code = worst_exit(_codes) if _codes else ExitCode.PASSED
+    if code:
+        raise Exit(code=code)
+    return results
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,77 @@
+"""Invoke's command line parser with optional positionals, and exit 2 for wrong arguments.
+
+Invoke 2.2 has no optional positional: it insists on all of them, and lets a missing one swallow the
+next task or flag. It also takes the last of a repeated flag's values for something else, and exits 1.
+The lines below change that for stock ``inv`` and for ``xb`` alike. This is the only module that reaches
+into Invoke's parser.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, NoReturn
+
+from invoke.exceptions import Exit, ParseError
+from invoke.parser import parser
+
+from xbtasks.errors import ExitCode
+
+__all__ = ["install"]
+
+
+class _Machine(parser.ParseMachine):
+    """A parse machine for which every positional is optional."""
+
+    def handle(self, token: str) -> None:
+        missing = bool(self.context.missing_positional_args)
+        taken = self.waiting_for_flag_value and token not in self.context.flags
+        if not missing or taken or not (token in self.contexts or token.startswith("-")):
+            self._strictly(super().handle, token)
+            return
+        # A task's name or a flag is never the value of a positional.
+        positionals, self.context.positional_args = self.context.positional_args, []
+        context = self.context
+        try:
+            self._strictly(super().handle, token)
+        finally:
+            context.positional_args = positionals
+
+    def complete_context(self) -> None:
+        if self.context not in self.result:
+            self.result.append(self.context)
+
+    def switch_to_flag(self, flag: str, inverse: bool = False) -> None:  # noqa: FBT001, FBT002 - Invoke's
+        known = self.context.flags.get(flag)
+        if known is not None and known.takes_value and known.kind is not list and known.raw_value is not None:
+            self.error(f"{flag} is given twice")
+        super().switch_to_flag(flag, inverse=inverse)
+
+    def check_ambiguity(self, value: Any) -> bool:
+        flag = self.flag
+        if flag and flag.optional and flag.raw_value is None and value in self.contexts:
+            return False  # the next task, not the flag's value
+        return bool(super().check_ambiguity(value))
+
+    def error(self, msg: str) -> NoReturn:
+        word = msg.removeprefix("No idea what '").removesuffix("' is!")
+        near = difflib.get_close_matches(word, [str(name) for name in self.contexts], n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near and word != msg else ""
+        raise Exit(f"{msg}{hint}", code=ExitCode.USAGE)
+
+    def _strictly(self, action: Any, token: str) -> None:
+        try:
+            action(token)
+        except ParseError as error:
+            raise Exit(f"{error}; write a file as --json=FILE", code=ExitCode.USAGE) from error
+        except ValueError as error:
+            raise Exit(f"{token!r}: {error}", code=ExitCode.USAGE) from error
+
+
+# The state machine library collects states per class and gives a subclass none of its base's.
+_Machine._class_states = parser.ParseMachine._class_states  # noqa: SLF001
+_Machine._class_transitions = parser.ParseMachine._class_transitions  # noqa: SLF001
+
+
+def install() -> None:
+    """Make Invoke parse with the machine of this module; safe to call twice."""
+    parser.ParseMachine = _Machine  # type: ignore[misc]

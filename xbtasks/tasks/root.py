@@ -1,0 +1,111 @@
+"""The tasks of the root collection."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xbtasks.errors import ExitCode
+from xbtasks.knobs import Group
+from xbtasks.tasks.command import STAGE, Call, Option, command
+
+__all__ = ["TASKS"]
+
+_REBUILD = Option("rebuild", "build even when the image is up to date", switch=True)
+_ADOPT = Option("adopt", "take over files and tags that xbtasks did not make; they are kept", switch=True)
+_EVERYTHING = (Group.HOST, Group.BUILD, Group.ASCEND, Group.NVIDIA)
+
+
+@command(
+    Option("backend", "only the stages of this backend: ascend or nvidia"), groups=(Group.HOST, Group.BUILD)
+)
+def stages(call: Call) -> ExitCode:
+    """List the builder stages of the Dockerfile: base image, source pin, platforms, inputs."""
+    from xbtasks.reporting.listing import show_stages, stage_documents
+    from xbtasks.session import discover_stages, of_backend
+
+    discovery = discover_stages(call.settings)
+    chosen = of_backend(discovery, call.text("backend"))
+    call.document(stage_documents(discovery, chosen))
+    show_stages(discovery, chosen, call.console)
+    return ExitCode.PASSED
+
+
+@command(groups=_EVERYTHING)
+def knobs(call: Call) -> ExitCode:
+    """List every knob, its value and where the value came from."""
+    from xbtasks.reporting.listing import show_knobs
+    from xbtasks.settings import describe
+
+    rows = describe(call.settings)
+    call.document({"schema": 1, "knobs": [row.document() for row in rows]})
+    show_knobs(rows, call.console)
+    return ExitCode.PASSED
+
+
+@command(groups=_EVERYTHING)
+def preflight(call: Call) -> ExitCode:
+    """Show what the host can do; changes nothing."""
+    from xbtasks.tasks.running import run_plan
+
+    return run_plan(call, "preflight", [])
+
+
+@command(STAGE, _REBUILD, _ADOPT, groups=_EVERYTHING)
+def build(call: Call) -> ExitCode:
+    """Build one stage, load its image and stage its artifacts."""
+    from xbtasks.tasks.running import named_stages, run_plan
+
+    return run_plan(call, "build", named_stages(call), build=True)
+
+
+@command(
+    STAGE,
+    Option("cases", "the cases to run, such as 1 or 1,2 (default: 1, the one that this version judges)"),
+    _REBUILD,
+    _ADOPT,
+    groups=_EVERYTHING,
+)
+def verify(call: Call) -> ExitCode:
+    """Preflight, build if out of date, run the cases: one verdict for a stage."""
+    from xbtasks.tasks.running import case_numbers, named_stages, run_plan
+
+    return run_plan(call, "verify", named_stages(call), cases=case_numbers(call), build=True)
+
+
+@command(Option("directory", "an evidence directory, as a run names it at its end", positional=True))
+def replay(call: Call) -> ExitCode:
+    """Judge recorded evidence again, with no host."""
+    from xbtasks.tasks.running import replay_directory
+
+    return replay_directory(call)
+
+
+@command(
+    Option("all", "also the staging directories' artifacts, images and build contexts", switch=True),
+    groups=_EVERYTHING,
+    json=False,
+)
+def clean(call: Call) -> ExitCode:
+    """Remove what xbtasks left on the host: containers; with --all images, contexts, staged files too."""
+    from xbtasks.tasks.running import clean_host
+
+    return clean_host(call)
+
+
+@command(Option("yes", "for scripts that say so everywhere; the demo never asks", switch=True), _REBUILD)
+def demo(call: Call) -> ExitCode:
+    """Build and verify all stages of the sample checkout on the simulated host (SIMULATED)."""
+    from xbtasks.tasks.running import run_demo
+
+    return run_demo(call)
+
+
+@command(Option("options", "options for pytest, such as '-k frame'"), json=False)
+def test(call: Call) -> ExitCode:
+    """Run the project's own tests; installs what they need on the first run."""
+    from xbtasks.tasks.development import run_tests
+
+    return run_tests(call.text("options"))
+
+
+TASKS: Final = (stages, knobs, preflight, build, verify, replay, clean, demo, test)

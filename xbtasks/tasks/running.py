@@ -1,0 +1,167 @@
+"""What the tasks that touch a host share: choosing stages, running a plan, printing what came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xbtasks.errors import ExitCode, UsageError
+from xbtasks.reporting.table import show_result
+from xbtasks.session import discover_stages, make_plan, of_backend, replay, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xbtasks.result import Result
+    from xbtasks.stages import Discovery, Stage
+    from xbtasks.tasks.command import Call
+
+__all__ = [
+    "case_numbers",
+    "clean_host",
+    "named_stages",
+    "replay_directory",
+    "run_case",
+    "run_demo",
+    "run_plan",
+]
+
+
+def run_plan(
+    call: Call,
+    name: str,
+    stages: Sequence[Stage],
+    *,
+    cases: Sequence[int] = (),
+    build: bool = False,
+    choose: bool = False,
+) -> ExitCode:
+    """Run a command on the host and print its result; returns its exit code."""
+    settings = call.settings
+    discovery = discover_stages(settings) if stages else None
+    plan = make_plan(
+        settings,
+        name,
+        discovery,
+        stages,
+        cases=cases,
+        build=build,
+        choose=choose,
+        rebuild=call.switch("rebuild"),
+        adopt=call.switch("adopt"),
+    )
+    return _finish(call, run(settings, plan, discovery, call.console))
+
+
+def run_case(call: Call, backend: str, number: int) -> ExitCode:
+    """Run one case of ``backend`` on the stage that was named, else on the one that suits the host."""
+    discovery = discover_stages(call.settings)
+    name = call.text("stage")
+    if not name:
+        candidates = of_backend(discovery, backend)
+        if not candidates:
+            raise UsageError(f"the Dockerfile has no {backend} stage")
+        return run_plan(call, f"{backend}.case{number}", candidates, cases=[number], choose=True)
+    from xbtasks.stages import find_stage
+
+    stage = find_stage(discovery, name)
+    if stage.backend.name != backend:
+        raise UsageError(f"{name} is a stage of {stage.backend.name}, not of {backend}")
+    return run_plan(call, f"{backend}.case{number}", [stage], cases=[number])
+
+
+def run_demo(call: Call) -> ExitCode:
+    """Bring the simulated host up and verify every stage of its sample checkout there."""
+    from xbtasks.resolve import resolve
+    from xbtasks.sim import daemon
+
+    status = daemon.up(call.console.say)
+    # The demo is about the sample and nothing else: no knob of the user's points it elsewhere.
+    environment = status.environment()
+    os.environ.update(environment)
+    knobs = {name: value for name, value in environment.items() if name.startswith("XB_")}
+    settings = resolve({}, knobs, user_file=None, explicit_user_file=False, project_file=None)
+    discovery = discover_stages(settings)
+    plan = make_plan(
+        settings,
+        "demo",
+        discovery,
+        discovery.stages,
+        cases=[1],
+        build=True,
+        rebuild=call.switch("rebuild"),
+    )
+    return _finish(call, run(settings, plan, discovery, call.console))
+
+
+def replay_directory(call: Call) -> ExitCode:
+    """Judge the evidence of a directory again and print its result."""
+    directory = call.text("directory")
+    if not directory:
+        raise UsageError("no evidence directory is named", hint="a run names its own at its end")
+    return _finish(call, replay(Path(directory), call.console))
+
+
+def named_stages(call: Call) -> list[Stage]:
+    """Return the stages to work on: the one that was named, else those that the user picks on a terminal."""
+    from xbtasks.stages import find_stage
+
+    discovery = discover_stages(call.settings)
+    name = call.text("stage")
+    if name:
+        return [find_stage(discovery, name)]
+    if not sys.stdin.isatty():
+        names = ", ".join(stage.name for stage in discovery.stages)
+        raise UsageError("no stage is named", hint=f"the Dockerfile has {names}")
+    return _ask_stages(call, discovery)
+
+
+def clean_host(call: Call) -> ExitCode:
+    """Remove what xbtasks made on the host and say what that was."""
+    from xbtasks.session import clean_run
+
+    removal = clean_run(call.settings, everything=call.switch("all"))
+    for line in removal.removed:
+        call.console.say(f"removed {line}")
+    for line in removal.left:
+        call.console.say(f"left: {line}")
+    if not removal.removed and not removal.left:
+        call.console.say("nothing to remove")
+    return ExitCode.CANNOT_JUDGE if removal.left else ExitCode.PASSED
+
+
+def case_numbers(call: Call) -> list[int]:
+    """Return the case numbers of ``--cases``; case 1 where it is not given.
+
+    Raises:
+        UsageError: it is not a list of case numbers.
+    """
+    text = call.text("cases") or "1"
+    words = [word.strip() for word in text.split(",")]
+    if not all(word in ("1", "2", "3") for word in words):
+        raise UsageError(f"--cases {text!r}: a comma list of 1, 2 and 3 is accepted")
+    return sorted({int(word) for word in words})
+
+
+def _ask_stages(call: Call, discovery: Discovery) -> list[Stage]:
+    for number, stage in enumerate(discovery.stages, 1):
+        call.console.say(f"  {number:2}  {stage.name}")
+    try:
+        answer = input("Which stages? Numbers, such as 1 or 1,3; all; empty to stop: ")
+    except EOFError:
+        answer = ""
+    words = answer.replace(",", " ").split()
+    if words == ["all"]:
+        return list(discovery.stages)
+    chosen = [int(word) for word in words if word.isascii() and word.isdigit()]
+    if not chosen or len(chosen) != len(words) or not all(0 < n <= len(discovery.stages) for n in chosen):
+        raise UsageError(f"no stage was chosen: {answer!r}")
+    return [discovery.stages[number - 1] for number in dict.fromkeys(chosen)]
+
+
+def _finish(call: Call, result: Result) -> ExitCode:
+    call.document(result.to_json())
+    show_result(result, call.console)
+    return result.exit_code
