@@ -80,11 +80,6 @@ class EngineFacts:
         """Whether this is the simulated accelerator host."""
         return SIMULATED_LABEL in self.labels
 
-    @property
-    def local(self) -> bool:
-        """Whether the endpoint is a socket of the host itself, so that both see the same files."""
-        return self.endpoint.startswith("unix://")
-
 
 class BuildxState(StrEnum):
     """Whether buildx can build stages, and if not, why."""
@@ -201,6 +196,14 @@ class HostFacts:
     def simulated(self) -> bool:
         """Whether the engine is the simulated accelerator host."""
         return self.engine.simulated
+
+    @property
+    def engine_is_here(self) -> bool:
+        """Whether the engine runs on this host and not in a VM, another container or elsewhere.
+
+        Only then are the host's files and disks the engine's: both must give the same host name.
+        """
+        return self.engine.up and self.engine.node == self.node
 
     @property
     def engine_name(self) -> str:

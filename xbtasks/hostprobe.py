@@ -41,14 +41,15 @@ find() {
   else say absent "$name"; fi
   return 1
 }
-ask() { tag=$1; shift; out=$("$@"); say "$tag.status" "$?"; say "$tag" "$out"; }
+ask() { tag=$1; shift; out=$("$@"); status=$?; say "$tag.status" "$status"; say "$tag" "$out"; }
 """
 
 
 def probe(name: str, text: str, deadline: int, *values: str) -> Section:
     """Return a section that runs the constant shell ``text`` with ``values`` as its ``$1`` and on.
 
-    ``text`` may use ``find NAME [DIRECTORY:…]`` (sets ``$tool``), ``ask TAG COMMAND…``, ``say TAG LINE``
+    ``text`` may use ``find NAME [DIRECTORY:…]`` (sets ``$tool``), ``ask TAG COMMAND…`` (sets ``$out`` and
+    ``$status``), ``say TAG LINE``
     and ``see DIRECTORY`` (whether what is in it can be seen).
     """
     return Section(name, ("sh", "-c", _PRELUDE + text, "xb", *values), deadline)
@@ -163,7 +164,7 @@ def unusable(answers: Answers, name: str) -> Unusable | None:
             text = f"{name} was not found, and {tool.path} can't be searched by this user"
             return Unusable(Trouble.HIDDEN, text)
         case Lookup.ABSENT:
-            return Unusable(Trouble.ABSENT, f"{name} is not on PATH nor where it is known to lie")
+            return Unusable(Trouble.ABSENT, f"{name} is neither on PATH nor in its usual places")
         case Lookup.UNKNOWN:
             return Unusable(Trouble.FAILED, f"{name} couldn't be looked for: {one_line(answers.stderr)}")
 

@@ -28,7 +28,7 @@ OLDEST_ENGINE: Final = (23, 0, 0)
 
 _STATES = {
     Trouble.ABSENT: EngineState.ABSENT,
-    Trouble.HIDDEN: EngineState.ABSENT,
+    Trouble.HIDDEN: EngineState.UNUSABLE,
     Trouble.NOT_EXECUTABLE: EngineState.UNUSABLE,
     Trouble.TIMED_OUT: EngineState.TIMED_OUT,
 }
@@ -126,18 +126,20 @@ def read_buildx(answers: Answers, engine: EngineFacts) -> BuildxFacts:
         return BuildxFacts(state, text)
     asked, inspected = answers.answer("version"), answers.answer("inspect")
     said = one_line(answers.stderr)
-    if asked is None or inspected is None:
+    if asked is None:
         return BuildxFacts(BuildxState.UNREADABLE, f"docker buildx was cut off: {said}")
     if asked.exit_status != 0:
         return BuildxFacts(BuildxState.ABSENT, f"docker has no buildx (for this user): {said}")
-    found = re.search(r"^\S*buildx\s+v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?", asked.stdout, re.MULTILINE)
+    found = re.search(r"^\S*/buildx (\S+)", asked.stdout, re.MULTILINE)
     if not found:
         text = f"docker buildx is not docker's: {one_line(asked.stdout, 120) or 'it printed no version'}"
         return BuildxFacts(BuildxState.ABSENT, text)
-    version = tuple(int(part or 0) for part in found.groups())
-    if (0, 0, 0) < version < OLDEST_BUILDX:  # 0.0.0 is a build without a version, which tells nothing
+    version = _version(found[1])
+    if version is not None and version < OLDEST_BUILDX:
         text = f"buildx {_dotted(version)} is older than {_dotted(OLDEST_BUILDX)}"
         return BuildxFacts(BuildxState.TOO_OLD, text, version)
+    if inspected is None:
+        return BuildxFacts(BuildxState.UNREADABLE, f"docker buildx inspect was cut off: {said}", version)
     name, driver, nodes = parse_builder(inspected.stdout)
     if inspected.exit_status != 0 or not name or not driver:
         text = f"buildx can't say which builder it would use: {said or one_line(inspected.stdout, 120)}"
@@ -158,7 +160,8 @@ def _builder_state(
         )
         return BuildxState.NOT_RUNNING, f"builder {name} ({driver}) is not running: {hint}"
     server = _version(engine.server_version)
-    if driver == "docker" and server is not None:
+    ours = all(node.endpoint in (engine.context, engine.endpoint) for node in nodes)
+    if driver == "docker" and ours and server is not None:
         if server < OLDEST_ENGINE:
             text = f"engine {engine.server_version} can't read heredocs, {OLDEST_ENGINE[0]} and later can"
             return BuildxState.NO_HEREDOCS, text
@@ -210,7 +213,8 @@ def _node(keys: dict[str, str]) -> BuilderNode:
 
 def _version(text: str) -> tuple[int, ...] | None:
     found = re.match(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?", text, re.ASCII)
-    return tuple(int(part or 0) for part in found.groups()) if found else None
+    version = tuple(int(part or 0) for part in found.groups()) if found else ()
+    return version if any(version) else None  # 0.0.0 is a build that wasn't told its version
 
 
 def _dotted(version: tuple[int, ...]) -> str:

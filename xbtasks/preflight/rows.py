@@ -34,6 +34,7 @@ _NEXT_STEP: Final = {
 
 def preflight_checks(facts: HostFacts, *, platform: Platform | None = None) -> tuple[Check, ...]:
     """Return the rows of the table; ``platform`` is the one to build for, None for the host's own."""
+    noise = len(facts.noise)
     return (
         _host(facts),
         _engine(facts),
@@ -43,17 +44,13 @@ def preflight_checks(facts: HostFacts, *, platform: Platform | None = None) -> t
         _emulation(facts, platform),
         *nvidia.checks(facts.nvidia, facts.engine),
         *ascend.checks(facts.ascend, facts.engine),
-        Check(
-            "preflight.noise",
-            Status.INFO,
-            f"{len(facts.noise)} lines of login noise around the reply, not read",
-        ),
+        Check("preflight.noise", Status.INFO, f"lines of login noise around the reply, not read: {noise}"),
     )
 
 
 def _host(facts: HostFacts) -> Check:
     shell = facts.shell or "unknown"
-    who = f"{facts.node}: {facts.machine}, Linux {facts.kernel}, user {facts.user}, login shell {shell}"
+    who = f"{facts.machine}, Linux {facts.kernel}, user {facts.user}, login shell {shell}"
     if facts.platform is None:
         known = " and ".join(platform.value for platform in Platform)
         return Check("preflight.host", Status.WARN, f"{who}: stages are built for {known} only")
@@ -82,7 +79,7 @@ def _buildx(facts: HostFacts) -> Check:
         parts = (buildx.reason, "no build is possible", stays, _remedy(facts))
         detail = "; ".join(part for part in parts if part)
         return Check(row, Status.FAIL, detail, "buildx and BuildKit that reads heredocs", buildx.state.value)
-    version = ".".join(map(str, buildx.version or ()))
+    version = ".".join(map(str, buildx.version)) if buildx.version else "of unknown version"
     where = ", ".join(f"{node.name} at {node.endpoint}" for node in buildx.nodes)
     detail = f"buildx {version}, builder {buildx.builder} ({buildx.driver}): {where}"
     ends = {node.endpoint for node in buildx.nodes}
@@ -96,7 +93,8 @@ def _remedy(facts: HostFacts) -> str:
     """Return the one line that puts it right."""
     match facts.buildx.state:
         case BuildxState.ABSENT | BuildxState.TOO_OLD:
-            arch = facts.platform.arch if facts.platform else "ARCH"
+            client = Platform.from_machine(facts.machine)
+            arch = client.arch if client else "ARCH"
             plugin = "~/.docker/cli-plugins/docker-buildx"
             release = f"https://github.com/docker/buildx/releases/download/v{_BUILDX_RELEASE}"
             return (
@@ -115,11 +113,9 @@ def _disk(facts: HostFacts) -> Check:
     row, disk = "preflight.disk", facts.disk
     if not facts.engine.up:
         return Check(row, Status.WARN, "free disk for images is unknown: the engine doesn't answer")
-    if disk.free_kib is None:
-        where = one_line(disk.path) or "no directory"
-        return Check(
-            row, Status.WARN, f"free disk for images is unknown: {where} can't be measured on this host"
-        )
+    if disk.free_kib is None or not facts.engine_is_here:
+        why = f"{one_line(disk.path) or 'the data directory'} of the engine can't be measured from this host"
+        return Check(row, Status.WARN, f"free disk for images is unknown: {why}")
     free = f"{disk.free_kib / _KIB_PER_GIB:.1f} GiB free at {one_line(disk.path)}"
     if disk.free_kib < BASE_IMAGE_GIB * _KIB_PER_GIB:
         text = f"{free}: a build may run out of disk, a stage's base image takes about {BASE_IMAGE_GIB} GiB"
@@ -141,11 +137,9 @@ def _staging(facts: HostFacts, staging: StagingFacts) -> Check:
         )
     if staging.free_kib is not None and staging.free_kib < _STAGING_MIB * 1024:
         return Check(row, Status.WARN, f"{lost}: {near} has {staging.free_kib // 1024} MiB free")
-    if facts.engine.up and not facts.engine.local:
-        text = (
-            f"{who}: mounts may fail, the engine at {facts.engine.endpoint} may not see {path} of this host"
-        )
-        return Check(row, Status.WARN, text)
+    if facts.engine.up and not facts.engine_is_here:
+        elsewhere = f"the engine runs on {facts.engine.node or 'another host'} and may not see {path}"
+        return Check(row, Status.WARN, f"{who}: {who}.case2 and {who}.case3 may be impossible: {elsewhere}")
     how = "is there and writable" if staging.exists else f"can be made in {near}"
     return Check(row, Status.PASS, f"{who}: {path} {how}")
 

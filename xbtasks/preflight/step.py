@@ -27,7 +27,7 @@ say shell "${SHELL:-}"
 # docker info once; the rest of what must be known to tell why an engine doesn't answer, and its disk.
 _ENGINE = r"""
 find "$1" || exit 0
-ask context "$tool" context inspect --format '{{.Endpoints.docker.Host}}'
+ask context "$tool" context inspect --format '{{.Endpoints.docker.Host}}' 2>/dev/null
 case $out in
   unix://*)
     socket=${out#unix://}
@@ -36,7 +36,7 @@ case $out in
     elif [ -r "$socket" ] && [ -w "$socket" ]; then say socket open
     else say socket denied; fi ;;
 esac
-ask version "$tool" version --format '{{json .}}'
+ask version "$tool" version --format '{{json .}}' 2>/dev/null
 ask info "$tool" info --format '{{json .}}'
 root=$(printf '%s\n' "$out" | sed -n 's/.*"DockerRootDir":"\([^"]*\)".*/\1/p' | head -n 1)
 case $root in /*) say df.root "$(df -Pk "$root" 2>/dev/null | tail -n 1)" ;; esac
@@ -46,7 +46,10 @@ say df.containerd "$(df -Pk /var/lib/containerd 2>/dev/null | tail -n 1)"
 _BUILDX = r"""
 find "$1" || exit 0
 ask version "$tool" buildx version
-if [ -n "$2" ]; then ask inspect "$tool" buildx inspect "$2"; else ask inspect "$tool" buildx inspect; fi
+[ "$status" = 0 ] || exit 0
+name=$2; set --
+[ -z "$name" ] || set -- -- "$name"
+ask inspect "$tool" buildx inspect "$@"
 """
 
 _STAGING = r"""

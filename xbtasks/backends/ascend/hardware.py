@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AscendFacts", "checks", "read", "sections"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _PLACES = "/usr/local/bin:/usr/local/sbin:/usr/local/Ascend/driver/tools"
 _SMI = r"""
@@ -54,7 +54,7 @@ class AscendFacts:
     @property
     def usable(self) -> int:
         """How many dies a case can use."""
-        return len(self.dies)
+        return sum(die.sliceable for die in self.dies)
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def read(reply: Reply) -> AscendFacts:
     return AscendFacts(cards, dies, known, None, nodes, missing)
 
 
-def _parsed(parse: Callable[[str, int, str], T], smi: Answers, tag: str) -> T | Unusable:
+def _parsed(parse: Callable[[str, int, str], _T], smi: Answers, tag: str) -> _T | Unusable:
     answer: Answer | None = smi.answer(tag)
     if answer is None:
         return Unusable(Trouble.FAILED, one_line(f"npu-smi was cut off: {smi.stderr}"))
@@ -120,11 +120,22 @@ def _smi(facts: AscendFacts) -> Check:
     names = Counter(die.chip_name for die in facts.dies)
     chips = ", ".join(f"{count} {name}" for name, count in sorted(names.items()))
     detail = f"{len(facts.cards)} cards, {len(facts.dies)} dies: {chips}"
+    if facts.usable == 0:
+        return Check(row, Status.WARN, f"{_CASES}: no die has a physical id from 0 to 15; {detail}")
     if not facts.table:
+        text = f"{detail}; health and driver are unknown: npu-smi's table can't be read"
+        return Check(row, Status.WARN, text)
+    detail = f"{detail}; driver {facts.driver}"
+    ill = [f"NPU {chip.npu_id} is {chip.health}" for chip in facts.table.rows if chip.health != "OK"]
+    if ill:
         return Check(
-            row, Status.WARN, f"{detail}; the driver's version is unknown: npu-smi's table can't be read"
+            row, Status.WARN, f"{', '.join(ill)}: ascend.case2 and ascend.case3 may fail there; {detail}"
         )
-    return Check(row, Status.PASS, f"{detail}; driver {facts.driver}")
+    if facts.usable < len(facts.dies):
+        above = len(facts.dies) - facts.usable
+        text = f"{above} dies have a physical id above 15 and can't be sliced; {detail}"
+        return Check(row, Status.WARN, text)
+    return Check(row, Status.PASS, detail)
 
 
 def _runtime(engine: EngineFacts) -> Check:

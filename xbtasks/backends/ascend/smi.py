@@ -43,6 +43,11 @@ class Die:
         return self.logic_id if self.phy_id is None else self.phy_id
 
     @property
+    def sliceable(self) -> bool:
+        """Whether vcann-rt's configuration takes the die: it refuses physical ids above 15."""
+        return self.physical_id is not None and self.physical_id <= _HIGHEST_PHYSICAL_ID
+
+    @property
     def family(self) -> str:
         """The chip as stage suffixes spell it (``910b``, ``910c``, ``950``, ``310p``), or an empty string.
 
@@ -75,7 +80,8 @@ class Table:
     rows: tuple[TableRow, ...]
 
 
-_PAIR = re.compile(r"\s*(NPU ID|Total Count|Chip Count)\s+: (\d{1,6})\s*")
+_PAIR = re.compile(r"\s*(NPU ID|Total Count|Chip Count)\s+: (\d{1,6})\s*", re.ASCII)
+_HIGHEST_PHYSICAL_ID = 15
 _CODE = re.compile(r"\bret is (-\d{1,6})\b")
 _LIBRARY = re.compile(r"error while loading shared libraries: ([^\s:]+):")
 _CODES = {
