@@ -27,7 +27,7 @@ _user_file: list[str] = []
 
 def install() -> None:
     """Make Invoke run tasks as this module says; safe to call twice."""
-    Executor.execute = _run_all  # type: ignore[method-assign]
+    Executor.execute = _run_all  # type: ignore[assignment,method-assign]
 
 
 def report_exit(code: ExitCode) -> None:

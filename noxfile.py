@@ -1,0 +1,66 @@
+"""Sessions: verify (one per builder stage), demo, and the project's own checks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import nox
+
+from xbtasks.errors import XbError
+from xbtasks.sessions import FIELD_STAGES, stage_names
+
+nox.needs_version = ">=2026.10"
+nox.options.default_venv_backend = "none"  # .venv, made by xb from the lock, is the one environment
+nox.options.sessions = ["tests", "lint", "types"]
+
+PYTHON = sys.executable
+
+try:
+    STAGES, NO_CHECKOUT = stage_names(os.environ, Path.cwd()), ""
+except XbError as error:
+    STAGES, NO_CHECKOUT = FIELD_STAGES, str(error)
+
+
+@nox.session
+@nox.parametrize("stage", STAGES)
+def verify(session: nox.Session, stage: str) -> None:
+    """Build one stage if it is out of date, and run its cases; knob flags come after --."""
+    if NO_CHECKOUT:
+        session.error(f"{NO_CHECKOUT}; set XB_REPO to the operator checkout, or try: nox -s demo")
+    session.run(PYTHON, "-m", "xbtasks", "verify", stage, *session.posargs)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Build and verify the sample checkout on the simulated host."""
+    session.run(PYTHON, "-m", "xbtasks", "demo", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run all tests."""
+    session.run(PYTHON, "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and the shell programs."""
+    session.run(PYTHON, "-m", "ruff", "check", ".")
+    session.run(PYTHON, "-m", "ruff", "format", "--check", ".")
+    programs = sorted(str(path) for path in Path("xbtasks/host/programs").glob("*.sh"))
+    session.run(str(Path(PYTHON).with_name("shellcheck")), *programs)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types."""
+    session.run(PYTHON, "-m", "mypy")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure what is fast, against named peers."""
+    for script in sorted(Path("bench").glob("bench_*.py")):
+        session.run(PYTHON, str(script))
