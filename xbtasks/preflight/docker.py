@@ -26,6 +26,7 @@ OLDEST_BUILDKIT: Final = (0, 10, 0)
 OLDEST_ENGINE: Final = (23, 0, 0)
 """The first engine with such a BuildKit built in; 20.10's can't read heredocs."""
 
+_FIRST_YEARLY_ENGINE = (17, 3, 0)
 _STATES = {
     Trouble.ABSENT: EngineState.ABSENT,
     Trouble.HIDDEN: EngineState.UNUSABLE,
@@ -140,10 +141,13 @@ def read_buildx(answers: Answers, engine: EngineFacts) -> BuildxFacts:
         return BuildxFacts(BuildxState.TOO_OLD, text, version)
     if inspected is None:
         return BuildxFacts(BuildxState.UNREADABLE, f"docker buildx inspect was cut off: {said}", version)
-    name, driver, nodes = parse_builder(inspected.stdout)
-    if inspected.exit_status != 0 or not name or not driver:
+    name, driver, nodes, error = parse_builder(inspected.stdout)
+    if inspected.exit_status != 0 or not name:
         text = f"buildx can't say which builder it would use: {said or one_line(inspected.stdout, 120)}"
-        return BuildxFacts(BuildxState.NO_BUILDER, text, version, name, driver, nodes)
+        return BuildxFacts(BuildxState.NO_BUILDER, text, version)
+    if not driver or error:
+        text = f"builder {name} can't be used: {error or 'it names no driver'}"
+        return BuildxFacts(BuildxState.NOT_RUNNING, text, version, name, driver, nodes)
     state, reason = _builder_state(name, driver, nodes, engine)
     return BuildxFacts(state, reason, version, name, driver, nodes)
 
@@ -167,7 +171,7 @@ def _builder_state(
             return BuildxState.NO_HEREDOCS, text
         return BuildxState.READY, ""
     for node in running:
-        if node.buildkit is None or node.buildkit < OLDEST_BUILDKIT:
+        if node.buildkit is None or node.buildkit < _oldest(node.buildkit):
             known = f"BuildKit {_dotted(node.buildkit)}" if node.buildkit else "BuildKit of unknown version"
             later = f"{_dotted(OLDEST_BUILDKIT)} and later read heredocs"
             text = f"node {node.name} of builder {name} has {known}; {later}"
@@ -175,8 +179,16 @@ def _builder_state(
     return BuildxState.READY, ""
 
 
-def parse_builder(text: str) -> tuple[str, str, tuple[BuilderNode, ...]]:
-    """Return name, driver and nodes of ``docker buildx inspect``; empty where it doesn't tell them."""
+def _oldest(version: tuple[int, ...]) -> tuple[int, ...]:
+    """Return what ``version`` is measured with: some buildx name an old engine's version as its BuildKit's."""
+    return OLDEST_ENGINE if version >= _FIRST_YEARLY_ENGINE else OLDEST_BUILDKIT
+
+
+def parse_builder(text: str) -> tuple[str, str, tuple[BuilderNode, ...], str]:
+    """Return name, driver, nodes and error of ``docker buildx inspect``; empty where it doesn't tell them.
+
+    It ends with 0 and an error line, and without a driver, when the builder's engine doesn't answer.
+    """
     head: dict[str, str] = {}
     nodes: list[dict[str, str]] = []
     in_nodes = False
@@ -193,11 +205,8 @@ def parse_builder(text: str) -> tuple[str, str, tuple[BuilderNode, ...]]:
                 nodes.append({})
             if nodes:
                 nodes[-1].setdefault(key, value.strip())
-    return (
-        one_line(head.get("Name", "")),
-        one_line(head.get("Driver", "")),
-        tuple(_node(node) for node in nodes),
-    )
+    name, driver, error = (one_line(head.get(key, "")) for key in ("Name", "Driver", "Error"))
+    return name, driver, tuple(_node(node) for node in nodes), error
 
 
 def _node(keys: dict[str, str]) -> BuilderNode:

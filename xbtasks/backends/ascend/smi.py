@@ -80,7 +80,8 @@ class Table:
     rows: tuple[TableRow, ...]
 
 
-_PAIR = re.compile(r"\s*(NPU ID|Total Count|Chip Count)\s+: (\d{1,6})\s*", re.ASCII)
+_NUMBER = re.compile(r"\d{1,6}", re.ASCII)
+_LIST_KEYS = ("Total Count", "NPU ID", "Chip Count")
 _HIGHEST_PHYSICAL_ID = 15
 _CODE = re.compile(r"\bret is (-\d{1,6})\b")
 _LIBRARY = re.compile(r"error while loading shared libraries: ([^\s:]+):")
@@ -103,10 +104,10 @@ def parse_list(stdout: str, exit_status: int, stderr: str = "") -> tuple[Card, .
     """Return the cards of ``npu-smi info -l``, or why there are none."""
     pairs: list[tuple[str, int]] = []
     for line in _lines(stdout):
-        match = _PAIR.fullmatch(line)
-        if match:
-            pairs.append((match[1], int(match[2])))
-        elif pairs:
+        key, colon, value = (part.strip() for part in line.partition(":"))
+        if key in _LIST_KEYS and _NUMBER.fullmatch(value):
+            pairs.append((key, int(value)))
+        elif pairs and (not colon or key in _LIST_KEYS):
             return _why_not(stdout, exit_status, stderr, f"not a line of the list: {line}")
     if exit_status != 0 or not pairs or pairs[0][0] != "Total Count":
         return _why_not(stdout, exit_status, stderr, "it has no Total Count")
@@ -146,9 +147,7 @@ _MCU = "Mcu"
 def _die(row: dict[str, str]) -> Die | None:
     name = row["Chip Name"]
     ids = [row.get(key) for key in ("NPU ID", "Chip ID", "Chip Logic ID", "Chip Phy-ID")]
-    npu, chip, logic, phy = (
-        int(text) if text and re.fullmatch(r"\d{1,6}", text, re.ASCII) else None for text in ids
-    )
+    npu, chip, logic, phy = (int(text) if text and _NUMBER.fullmatch(text) else None for text in ids)
     known = [
         text is None or text == "-" or number is not None
         for text, number in zip(ids, (npu, chip, logic, phy), strict=True)
@@ -193,7 +192,7 @@ def _table_row(header: list[str], upper: list[str], lower: list[str]) -> TableRo
     else:
         npu, _, name = upper[0].partition(" ")
         chip, health, bus = lower[0].split(" ")[0], upper[1:2], lower[1:2]
-    if not re.fullmatch(r"\d{1,6}", npu, re.ASCII) or not re.fullmatch(r"\d{0,6}", chip, re.ASCII):
+    if not _NUMBER.fullmatch(npu) or (chip and not _NUMBER.fullmatch(chip)):
         return None
     if not name.strip() or not health or not bus:
         return None

@@ -1,7 +1,7 @@
 """``nvidia-smi --query-gpu``: its CSV as values, or a typed reason why not.
 
-Layout and exit codes: nvidia-smi(1), "Selective query options" and "Return value"; 18 is NVML's
-``LIB_RM_VERSION_MISMATCH``. A number is only ever taken from the column that it belongs to.
+Layout: nvidia-smi(1), "Selective query options". Exit codes: its "Return value", which are NVML's
+``nvmlReturn_t``. A number is only ever taken from the column that it belongs to.
 """
 
 from __future__ import annotations
@@ -60,8 +60,12 @@ _TROUBLES = {
     12: Trouble.NO_LIBRARY,
     13: Trouble.NO_LIBRARY,
     15: Trouble.LOST,
+    16: Trouble.LOST,
+    17: Trouble.PERMISSION,
     18: Trouble.MISMATCH,
-    127: Trouble.NO_LIBRARY,
+    19: Trouble.BUSY,
+    28: Trouble.NO_DEVICE,
+    127: Trouble.NO_LIBRARY,  # the loader's
     255: Trouble.LOST,
 }
 
