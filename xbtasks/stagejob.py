@@ -11,7 +11,7 @@ from xbtasks.backends.profiles import profile_for
 from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of, judge
 from xbtasks.elf import BadElf, libc_version
 from xbtasks.engine import BuildRequest, Engine
-from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, UsageError
+from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, Refused, UsageError
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.result import ArtifactRecord, BuildRecord
@@ -127,10 +127,13 @@ class StageJob:
         build.refuse_foreign(stage, image, adopt=self._plan.adopt)
         obstacle = self._facts.why_not_build(platform, cross_compiles=stage.cross_compiles)
         if obstacle:
-            raise CannotJudge(f"{stage.stage} can't be built: {obstacle}")
+            # Without an engine nothing can be said of the stage; without emulation it is the wrong host.
+            kind = Refused if self._facts.buildx.ready else CannotJudge
+            raise kind(f"{stage.stage} can't be built here: {obstacle}")
         if not self._facts.simulated:
             self._tools.permission(f"build {stage.stage} for {platform} as {stage.image}")
-        self._tools.reporter.say(f"  building for {platform}: {why}")
+        slow = "" if stage.cross_compiles or platform is self._facts.platform else ", emulated and slow"
+        self._tools.reporter.say(f"  building for {platform}{slow}: {why}")
         begun = self._seconds
         directory, present = context.read_state(state["context"])
         if not present:

@@ -26,7 +26,10 @@ class Console:
         self._out = out or sys.stdout
         self._hide = hide
         self._rest = b""
-        self.colour = self._out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._steps: dict[str, str] = {}
+        self.colour = (
+            self._out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        )
 
     def say(self, text: str = "") -> None:
         """Print a line."""
@@ -42,16 +45,29 @@ class Console:
         """Show what a build says of its steps as it says it; a step's own output stays in the log."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
-            text = one_line(line.decode(errors="replace"))
-            if _worth_showing(text) and not (self._hide and self._hide.search(text)):
-                self.say(f"    {text[:160]}")
+            text = self._progress(one_line(line.decode(errors="replace")))
+            if text and not (self._hide and self._hide.search(text)):
+                self.say(f"    {text}")
+
+    def _progress(self, line: str) -> str:
+        """Return what a line of BuildKit's plain progress says of a step of the Dockerfile, or nothing."""
+        number, _, rest = line.partition(" ")
+        if line.startswith("ERROR: "):
+            return line[:_WIDEST]
+        if not number.startswith("#") or not number[1:].isdigit():
+            return ""
+        if rest.startswith(("[", "exporting to")) and not rest.startswith("[internal]"):
+            if self._steps.get(number) == rest:
+                return ""  # told again when the step goes on
+            self._steps[number] = rest
+            return f"{number} {_without_mounts(rest)}"[:_WIDEST]
+        ended = rest.startswith(("DONE ", "ERROR", "CACHED", "CANCELED"))
+        return f"{number} {rest}"[:_WIDEST] if ended and number in self._steps else ""
 
 
-def _worth_showing(text: str) -> bool:
-    """Whether a line of BuildKit's plain progress names a step, its end or an error."""
-    number, _, rest = text.partition(" ")
-    if not number.startswith("#") or not number[1:].isdigit():
-        return text.startswith("ERROR: ")
-    if rest.startswith("[internal]"):
-        return False
-    return rest.startswith(("[", "DONE ", "ERROR", "CANCELED", "exporting "))
+_WIDEST = 150
+
+
+def _without_mounts(step: str) -> str:
+    """Return a step's headline without the flags of its command, which fill a line and say little."""
+    return " ".join(word for word in step.split() if not word.startswith("--"))

@@ -39,7 +39,8 @@ def stage_documents(discovery: Discovery, stages: Iterable[Stage]) -> dict[str, 
                 "inputs": [{"path": each.path, "kind": each.kind} for each in stage.inputs],
                 "missing": [each.path for each in stage.missing],
                 "digests": {
-                    str(platform): input_digest(stage, platform, discovery.repo) for platform in stage.platforms
+                    str(platform): input_digest(stage, platform, discovery.repo)
+                    for platform in stage.platforms
                 },
             }
             for stage in stages
@@ -56,9 +57,9 @@ def show_stages(discovery: Discovery, stages: Sequence[Stage], console: Console)
     for stage in stages:
         digest = input_digest(stage, stage.platforms[0], discovery.repo)[:12] if stage.platforms else ""
         platforms = ", ".join(platform.arch for platform in stage.platforms) or "none"
-        inputs = ", ".join(each.path for each in stage.inputs) or "none"
-        rows.append((stage.name, stage.base_image, (stage.pin or "")[:12], platforms, digest, inputs))
-    console.say(grid(["STAGE", "BASE IMAGE", "PIN", "PLATFORMS", "DIGEST", "INPUTS"], rows))
+        inputs = str(len(stage.inputs))
+        rows.append((stage.name, (stage.pin or "none")[:12], platforms, inputs, digest, stage.base_image))
+    console.say(grid(["STAGE", "PIN", "PLATFORMS", "INPUTS", "DIGEST", "BASE IMAGE"], rows))
     for stage in stages:
         for each in stage.missing:
             console.say(f"missing: {stage.name} needs {each.path}, which the checkout doesn't have")

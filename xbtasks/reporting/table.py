@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from xbtasks.reporting.console import Console
     from xbtasks.result import Result
 
-__all__ = ["grid", "show_preflight", "show_result"]
+__all__ = ["grid", "show_result"]
 
 _NARROWEST = 30
+_COUNTED = (Status.PASS, Status.FAIL, Status.WARN, Status.SKIP)
 
 
 def grid(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> str:
@@ -36,22 +37,15 @@ def grid(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | 
     return str(tabulate(cells, headers=headers, tablefmt="presto", disable_numparse=True))
 
 
-def show_preflight(rows: Sequence[Check], console: Console) -> None:
-    """Print the preflight table."""
-    _show_rows("preflight", rows, console)
-
-
 def show_result(result: Result, console: Console) -> None:
     """Print a run: its rows where one stage was run or one did not pass, then a line for each case."""
     several = len({case.stage for case in result.cases}) > 1
-    troubled = [row for row in result.preflight if row.status in (Status.FAIL, Status.WARN)]
-    if result.preflight and (not several or result.command == "preflight"):
-        rows = result.preflight if result.command == "preflight" else troubled
-        _show_rows("preflight", rows, console)
+    _show_preflight(result, console)
     for case in result.cases:
         if case.checks and (not several or case.verdict is not Verdict.PASS):
             _show_rows(f"{case.id}  {case.title}  ({case.stage})", case.checks, console)
     if several:
+        console.say()
         console.say(grid(["VERDICT", "STAGE", "CASE", "CHECKS", "TIME", "REASON"], _summary(result.cases)))
     if result.artifacts and not several:
         artifacts = ((a.path, str(a.size), a.sha256) for a in result.artifacts)
@@ -59,6 +53,16 @@ def show_result(result: Result, console: Console) -> None:
         console.say(grid(["ARTIFACT", "BYTES", "SHA256"], artifacts))
     console.say()
     _show_verdict(result, console)
+
+
+def _show_preflight(result: Result, console: Console) -> None:
+    """Print the preflight rows: all of them if they were asked for, else what failed, and a count."""
+    asked = result.command == "preflight"
+    _show_rows("preflight", [row for row in result.preflight if asked or row.status is Status.FAIL], console)
+    warnings = sum(row.status is Status.WARN for row in result.preflight)
+    if warnings and not asked:
+        console.say()
+        console.say(f"preflight: {warnings} WARN about this host, inv preflight shows them")
 
 
 def _show_rows(title: str, rows: Sequence[Check], console: Console) -> None:
@@ -86,7 +90,9 @@ def _summary(cases: Iterable[CaseReport]) -> Iterable[Sequence[str]]:
         passed = sum(row.status is Status.PASS for row in case.checks)
         failed = sum(row.status is Status.FAIL for row in case.checks)
         warned = sum(row.status is Status.WARN for row in case.checks)
-        counts = f"{passed} PASS" + (f", {failed} FAIL" if failed else "") + (f", {warned} WARN" if warned else "")
+        counts = (
+            f"{passed} PASS" + (f", {failed} FAIL" if failed else "") + (f", {warned} WARN" if warned else "")
+        )
         yield case.verdict, case.stage, case.id, counts, f"{case.seconds:.1f} s", case.reason
 
 

@@ -113,6 +113,14 @@ class Call:
         write_atomically(str(wanted), text)
 
 
+class _Task(Task[Any]):
+    """A task that nothing changes once it is made, so that Invoke's copies of collections cost nothing."""
+
+    def __deepcopy__(self, memo: object) -> _Task:
+        del memo
+        return self
+
+
 def command(
     *options: Option, groups: Iterable[Group] = (), json: bool = True
 ) -> Callable[[Callable[[Call], ExitCode]], Task[Any]]:
@@ -141,7 +149,7 @@ def command(
         body.__doc__ = function.__doc__
         body.__module__ = function.__module__
         body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return Task(
+        return _Task(
             body,
             positional=[flag.name for flag in flags if flag.positional],
             optional=["json"] if json else [],

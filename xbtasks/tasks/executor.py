@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any, Final
 
+from invoke.config import Config
 from invoke.exceptions import Exit
 from invoke.executor import Executor
 
@@ -27,6 +28,9 @@ _user_file: list[str] = []
 
 def install() -> None:
     """Make Invoke run tasks as this module says; safe to call twice."""
+    # -f names a file of knobs, which is read and checked by xbtasks.resolve. Invoke ignores a missing one
+    # and dies of a broken one.
+    Config.load_runtime = _load_nothing  # type: ignore[assignment,method-assign]
     Executor.execute = _run_all  # type: ignore[assignment,method-assign]
 
 
@@ -53,6 +57,10 @@ def _run_all(executor: Executor, *tasks: Any) -> Any:
     if code:
         raise Exit(code=code)
     return results
+
+
+def _load_nothing(_config: Config, merge: bool = True) -> None:  # noqa: FBT001, FBT002 - Invoke's
+    del merge
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

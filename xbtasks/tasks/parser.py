@@ -9,18 +9,27 @@ into Invoke's parser.
 from __future__ import annotations
 
 import difflib
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from invoke.exceptions import Exit, ParseError
 from invoke.parser import parser
+from invoke.vendor.lexicon import Lexicon
 
 from xbtasks.errors import ExitCode
+
+if TYPE_CHECKING:
+    from invoke.parser.context import ParserContext
 
 __all__ = ["install"]
 
 
 class _Machine(parser.ParseMachine):
     """A parse machine for which every positional is optional."""
+
+    def __init__(self, initial: ParserContext, contexts: Lexicon, ignore_unknown: bool) -> None:  # noqa: FBT001
+        # The base copies every flag of every task here, and a task's again when it is named. Once will do.
+        super().__init__(initial, Lexicon(), ignore_unknown)  # type: ignore[no-untyped-call]
+        self.contexts = contexts
 
     def handle(self, token: str) -> None:
         missing = bool(self.context.missing_positional_args)
@@ -54,9 +63,15 @@ class _Machine(parser.ParseMachine):
 
     def error(self, msg: str) -> NoReturn:
         word = msg.removeprefix("No idea what '").removesuffix("' is!")
-        near = difflib.get_close_matches(word, [str(name) for name in self.contexts], n=3)
-        hint = f"; did you mean {', '.join(near)}?" if near and word != msg else ""
-        raise Exit(f"{msg}{hint}", code=ExitCode.USAGE)
+        if word == msg:
+            raise Exit(f"error: {msg}", code=ExitCode.USAGE)
+        flag = word.startswith("-")
+        known = [str(name) for name in (self.context.flags if flag else self.contexts)]
+        near = difflib.get_close_matches(word, known)
+        kind = f"a flag of {self.context.name or 'the command'}" if flag else "a task"
+        where = "--help behind a task" if flag else "--list"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"{where} shows what there is"
+        raise Exit(f"error: {word!r} is not {kind}\n  {hint}", code=ExitCode.USAGE)
 
     def _strictly(self, action: Any, token: str) -> None:
         try:
