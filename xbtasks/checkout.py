@@ -205,7 +205,7 @@ class Checkout:
             step = f"{at}/{part}" if at else part
             kind = self.kind(step)
             if kind is None or (todo and kind not in (Kind.DIRECTORY, Kind.LINK)):
-                return Place(tuple(links), "", "is missing")
+                return Place(tuple(links), "", "is a link to nothing" if links else "is missing")
             if kind is not Kind.LINK:
                 at = step
                 continue

@@ -144,15 +144,16 @@ class Graph:
         for member in members:
             runs[member] = self._run(member, runs)
         used = {name for member in members for name in self._bases[member].used | runs[member].global_names}
-        lines = self._argument_lines(used)
+        lines = [f"# {key}={value}" for key, value in self._found.dockerfile.directives if key != "check"]
+        lines += self._argument_lines(used)
         for member in members:
             stage = self._found.stages[member]
             lines += [each.text for each in (stage.header, *stage.body)]
-        known = [(name, self._globals[name]) for name in dict.fromkeys(each for each, _, _ in self._declared)]
+        known = dict.fromkeys(name for name, _, _ in self._declared if name in self._globals)
         return Closure(
             tuple(members),
             self._bases[self.chain(index)[-1]],
-            tuple(pair for pair in known if pair[0] in used)
+            tuple((name, self._globals[name]) for name in known if name in used)
             + tuple(pair for member in members for pair in runs[member].arguments),
             tuple(source for member in members for source in runs[member].sources),
             "\n".join(lines),
@@ -181,9 +182,10 @@ class Graph:
         name = self._expand(header, header.args[0], self._globals)
         if not name.value:
             raise self._found.refused(header, f"the base {header.args[0]} comes out blank")
-        before = [
-            each.index for each in self._found.stages[: stage.index] if each.name and each.name == name.value
-        ]
+        earlier = [each.index for each in self._found.stages[: stage.index] if each.name == name.value]
+        if not earlier and not _is_image(name.value):
+            problem = f"{name.value[:80]!a} is neither a stage before this line (in lower case) nor an image"
+            raise self._found.refused(header, problem)
         used = name.found
         platform = ""
         for raw in header.flag_values("platform")[:1]:
@@ -192,7 +194,7 @@ class Graph:
             platform = expansion.value
             if not platform:
                 raise self._found.refused(header, f"the platform {raw} comes out blank")
-        return Base(before[-1] if before else None, name.value, platform, used)
+        return Base(earlier[-1] if earlier else None, name.value, platform, used)
 
     def _expand(self, instruction: Instruction, word: str, variables: Mapping[str, str]) -> Expansion:
         try:
@@ -268,6 +270,17 @@ class Graph:
             path = self._expand(instruction, raw, variables).value
             if not _REMOTE.match(path):
                 yield Source(how, _clean(path), instruction.line, pattern=True, parents=parents)
+
+
+def _is_image(name: str) -> bool:
+    from xbtasks.references import parse_image_reference
+    from xbtasks.values import BadValue
+
+    try:
+        parse_image_reference(name)
+    except BadValue:
+        return False
+    return True
 
 
 def _is_heredoc(word: str) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from xbtasks.dockerfile.expansion import ExpansionError, shell_words
 from xbtasks.dockerfile.lexing import (
     cut_keyword,
-    is_space,
     leading_flags,
     lstrip,
     quoted_words,
@@ -214,12 +213,10 @@ class _Parser:
         return Instruction(keyword.upper(), flags, args, json, source, line, self._at, (), trigger)
 
     def _trigger(self, rest: str, line: int) -> Instruction:
-        if not rest:
-            raise self._refused(line, "ONBUILD requires an instruction")
-        trigger = self._instruction(rest, line)
-        if trigger.keyword in ("ONBUILD", "FROM", "MAINTAINER"):
-            raise self._refused(line, f"{trigger.keyword} isn't allowed as an ONBUILD trigger")
-        return trigger
+        keyword = cut_keyword(rest)[0].upper()
+        if keyword in ("", "ONBUILD", "FROM", "MAINTAINER"):
+            raise self._refused(line, f"ONBUILD takes an instruction, and not {keyword or 'nothing'}")
+        return self._instruction(rest, line)
 
     def _arguments(self, keyword: str, rest: str, line: int) -> tuple[tuple[str, ...], bool]:
         if keyword in _PAIR_KEYWORDS:
@@ -234,9 +231,9 @@ class _Parser:
         if keyword in _SHELL_KEYWORDS:
             return self._command(rest, line)
         if keyword == "HEALTHCHECK":
-            end = next((at for at, char in enumerate(rest) if is_space(char)), len(rest))
-            command, json = self._command(lstrip(rest[end:]), line)
-            return ((rest[:end], *command), json) if rest else ((), False)
+            kind, rest = cut_keyword(rest)
+            command, json = self._command(rest, line)
+            return ((kind, *command), json) if kind else ((), False)
         return split_blanks(rest), False
 
     def _command(self, rest: str, line: int) -> tuple[tuple[str, ...], bool]:

@@ -110,9 +110,7 @@ class IgnorePatterns:
         Raises:
             BadPatternError: a malformed rule.
         """
-        self._rules = tuple(
-            _rule(line) for line in text.removeprefix("\ufeff").splitlines() if _is_rule(line)
-        )
+        self._rules = tuple(_rule(line) for line in text.removeprefix("\ufeff").split("\n") if _is_rule(line))
         self.has_exceptions = any(rule.includes for rule in self._rules)
 
     def ignores(self, path: str) -> bool:
@@ -144,4 +142,12 @@ def _rule(line: str) -> _Rule:
     pattern = posixpath.normpath(re.sub("/+", "/", pattern))
     if len(pattern) > 1:
         pattern = pattern.removeprefix("/")
-    return _Rule(re.compile(_regex(pattern, deep=True) + r"\Z", re.DOTALL), includes)
+    return _Rule(re.compile(_rule_regex(pattern), re.DOTALL), includes)
+
+
+def _rule_regex(pattern: str) -> str:
+    match(pattern, ".")
+    end = pattern[2:]
+    if pattern.startswith("**") and not end.startswith("/") and not re.search(r"[*?\[\]\\]", end):
+        return f".*{re.escape(end)}\\Z"  # moby takes ``**x`` for any path that ends with ``x``
+    return _regex(pattern, deep=True) + r"\Z"
