@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xbtasks.images import Image
     from xbtasks.plan import StagePlan
 
-__all__ = ["build_step", "built_image", "refuse_foreign", "why_build"]
+__all__ = ["build_step", "built_image", "excerpt", "is_built", "refuse_foreign", "why_build"]
 
 
 def why_build(stage: StagePlan, platform: Platform, image: Image | None, *, rebuild: bool) -> str:
@@ -33,6 +33,13 @@ def why_build(stage: StagePlan, platform: Platform, image: Image | None, *, rebu
     return "--rebuild was given" if rebuild else ""
 
 
+def is_built(stage: StagePlan, image: Image | None) -> str:
+    """Return ``yes``, ``stale`` or ``no``: whether the image of the stage is there and has its inputs."""
+    if image is None or image.stage != stage.stage:
+        return "no"
+    return "yes" if (image.platform, image.inputs) in stage.digests else "stale"
+
+
 def refuse_foreign(stage: StagePlan, image: Image | None, *, adopt: bool) -> None:
     """Return when the stage's tag is free to be moved.
 
@@ -46,10 +53,10 @@ def refuse_foreign(stage: StagePlan, image: Image | None, *, adopt: bool) -> Non
         )
 
 
-def build_step(engine: Engine, request: BuildRequest, deadline: int) -> Step:
+def build_step(engine: Engine, request: BuildRequest, deadline: int, step_deadline: int) -> Step:
     """Return the step that builds one stage and asks what its tag names afterwards."""
     build = Section("build", program("build", *engine.build(request)), deadline, live=True)
-    return Step("build", (build, Section("image", engine.inspect_images([request.image]), deadline=60)))
+    return Step("build", (build, Section("image", engine.inspect_image(request.image), step_deadline)))
 
 
 def built_image(stage: StagePlan, reply: Reply) -> Image:
@@ -61,10 +68,6 @@ def built_image(stage: StagePlan, reply: Reply) -> Image:
             another image than was built.
     """
     answer = reply["build"]
-    if answer.timed_out:
-        raise CannotJudge(
-            f"the build of {stage.stage} was stopped after {answer.seconds} s", hint="raise XB_BUILD_TIMEOUT"
-        )
     if not answer.ok:
         raise _failure(stage, answer)
     image = read_image(reply["image"])
@@ -90,6 +93,13 @@ def _built_ids(metadata: bytes) -> tuple[str, ...]:
     if not ids:
         raise LostReply("the build reported no image")
     return ids
+
+
+def excerpt(log: str, most: int = 30) -> tuple[str, ...]:
+    """Return what BuildKit shows of a failure: the step, its last lines, its place in the Dockerfile."""
+    lines = log.splitlines()
+    begin = next((number for number, line in enumerate(lines) if line == "------"), len(lines))
+    return tuple(lines[begin:][:most])
 
 
 _SOLVE = "failed to solve: "

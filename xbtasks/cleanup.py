@@ -29,7 +29,13 @@ class Removal:
 
 
 def clean(
-    host: Host, engine: Engine, directories: Mapping[str, str], context_directory: str, *, everything: bool
+    host: Host,
+    engine: Engine,
+    directories: Mapping[str, str],
+    context_directory: str,
+    deadline: int,
+    *,
+    everything: bool,
 ) -> Removal:
     """Remove the containers and unfinished files of runs; with ``everything`` all the rest too.
 
@@ -43,10 +49,10 @@ def clean(
         Step(
             "survey",
             (
-                Section("containers", engine.list_containers(), deadline=60),
-                Section("images", engine.list_images(), deadline=60),
+                Section("containers", engine.list_containers(), deadline),
+                Section("images", engine.list_images(), deadline),
                 *(
-                    Section(f"staged-{name}", _state(name, directory), deadline=120)
+                    staging.state_section(BACKENDS[name], directory, deadline, f"staged-{name}")
                     for name, directory in directories.items()
                 ),
             ),
@@ -54,30 +60,22 @@ def clean(
     )
     scope = "all" if everything else "unfinished"
     sections = [
-        Section(f"container-{number}", engine.remove_container(name), deadline=60)
+        Section(f"container-{number}", engine.remove_container(name), deadline)
         for number, name in enumerate(_column(survey, "containers", 0))
     ]
     if everything:
         sections += [
-            Section(f"image-{number}", engine.remove_image(name), deadline=120)
+            Section(f"image-{number}", engine.remove_image(name), deadline)
             for number, name in enumerate(_column(survey, "images", 1))
         ]
-    sections.append(Section("contexts", program("clean_contexts", context_directory, scope), deadline=300))
+    sections.append(Section("contexts", program("clean_contexts", context_directory, scope), deadline))
     for name, directory in directories.items():
         staged = staging.read_state(BACKENDS[name], survey[f"staged-{name}"])
         files = staged.manifest.files if staged.manifest and everything else ()
         words = [word for path, digest in files for word in (path, digest)]
         argv = program("clean_staging", directory, staging.manifest_name(BACKENDS[name]), scope, *words)
-        sections.append(Section(f"staging-{name}", argv, deadline=120))
+        sections.append(Section(f"staging-{name}", argv, deadline))
     return _removal(Step("clean", tuple(sections)), host)
-
-
-def _state(backend: str, directory: str) -> tuple[str, ...]:
-    return program("staged_state", directory, staging.manifest_name(BACKENDS[backend]), *_paths(backend))
-
-
-def _paths(backend: str) -> list[str]:
-    return [artifact.staged_path for artifact in BACKENDS[backend].artifacts]
 
 
 def _column(reply: Reply, section: str, column: int) -> list[str]:

@@ -43,9 +43,9 @@ def archive(files: Iterable[tuple[str, Path]]) -> bytes:
     return buffer.getvalue()
 
 
-def state_section(directory: str, digest: str) -> Section:
+def state_section(directory: str, digest: str, deadline: int) -> Section:
     """Ask where the context of ``digest`` lies and whether it is there."""
-    return Section("context", program("context_state", directory, digest), deadline=30)
+    return Section("context", program("context_state", directory, digest), deadline)
 
 
 def read_state(answer: SectionReply) -> tuple[str, bool]:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from xbtasks.backends.base import Platform
 
 __all__ = ["LABEL_COMMIT", "LABEL_INPUTS", "LABEL_RUN", "LABEL_STAGE", "BuildRequest", "Engine"]
@@ -42,9 +40,9 @@ class Engine:
 
     binary: str = "docker"
 
-    def inspect_images(self, references: Sequence[str]) -> tuple[str, ...]:
-        """Print a JSON array of the images that exist; exit status 1 when one doesn't."""
-        return (self.binary, "image", "inspect", "--", *references)
+    def inspect_image(self, reference: str) -> tuple[str, ...]:
+        """Print a JSON array of the one image; exit status 1 when there is none of that name."""
+        return (self.binary, "image", "inspect", "--", reference)
 
     def create(self, name: str, image: str, platform: Platform, run_id: str) -> tuple[str, ...]:
         """Make a container that is never started, to copy files out of; the command is a placeholder.

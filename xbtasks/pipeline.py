@@ -41,13 +41,15 @@ class Tools:
     """What a run has beside its plan.
 
     ``run_id`` names everything the run makes on the host. ``contexts`` makes a stage's build context, and is
-    asked only when it has to be sent. ``permission`` asks the user (SPEC 7.2) and raises Refused.
+    asked only when it has to be sent. ``permission`` asks the user (SPEC 7.2) and raises Refused. ``keep``
+    stores a file with the evidence and returns its path.
     """
 
     run_id: str
     host: Host
     contexts: Callable[[StagePlan], bytes]
     permission: Callable[[str], None]
+    keep: Callable[[str, bytes], str]
     reporter: Reporter
 
 
@@ -112,13 +114,14 @@ def _chosen(plan: RunPlan, tools: Tools, facts: HostFacts) -> tuple[StagePlan, .
     """Return the stages to do: the plan's, or the one of them that suits the host where none was named."""
     if not plan.choose or len(plan.stages) < 2:
         return plan.stages
-    reply = tools.host.run(Step("choose", (staging.state_section(plan.stages[0]),)))
-    manifest = staging.read_state(plan.stages[0].backend, reply["staged"]).manifest
+    backend, directory = plan.stages[0].backend, plan.stages[0].staging_directory
+    reply = tools.host.run(Step("choose", (staging.state_section(backend, directory, plan.step_deadline),)))
+    manifest = staging.read_state(backend, reply["staged"]).manifest
     for stage in plan.stages:
         if manifest is not None and manifest.stage == stage.stage:
             tools.reporter.say(f"no stage was named: {stage.stage}, the last one staged on this host")
             return (stage,)
-    chips = facts.chips(plan.stages[0].backend_name)
+    chips = facts.chips(backend.name)
     fitting = [stage for stage in plan.stages if any(stage.suffix.endswith(f"-{chip}") for chip in chips)]
     best = max(fitting or plan.stages, key=lambda stage: _toolkit(stage.suffix))
     why = f"the newest toolkit for {', '.join(chips)}" if fitting else "the newest toolkit in the Dockerfile"

@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from xbtasks.settings import Settings
     from xbtasks.stages import Discovery, Stage
 
-__all__ = ["clean_run", "discover_stages", "make_plan", "of_backend", "replay", "run", "runs_directory"]
+__all__ = [
+    "built_states",
+    "clean_run",
+    "discover_stages",
+    "make_plan",
+    "of_backend",
+    "replay",
+    "run",
+    "runs_directory",
+]
 
 _SCHEMA = 1
 
@@ -108,6 +117,29 @@ def _stage_plan(settings: Settings, discovery: Discovery, stage: Stage) -> Stage
     )
 
 
+def built_states(settings: Settings, discovery: Discovery, stages: Sequence[Stage]) -> tuple[str, ...]:
+    """Return for each stage ``yes``, ``stale`` or ``no``, or ``unknown`` where the engine can't be asked."""
+    from xbtasks.build import is_built
+    from xbtasks.engine import Engine
+    from xbtasks.errors import CannotJudge
+    from xbtasks.host.framed import FramedHost
+    from xbtasks.host.step import Section, Step
+    from xbtasks.images import read_image
+
+    engine, deadline = Engine(settings.engine), int(settings.timeout)
+    plans = [_stage_plan(settings, discovery, stage) for stage in stages]
+    step = Step("images", tuple(Section(p.stage, engine.inspect_image(p.image), deadline) for p in plans))
+    try:
+        host = FramedHost(_transport(settings))
+        try:
+            reply = host.run(step)
+            return tuple(is_built(plan, read_image(reply[plan.stage])) for plan in plans)
+        finally:
+            host.close()
+    except CannotJudge:
+        return ("unknown",) * len(plans)
+
+
 def _commit(discovery: Discovery) -> str:
     """Return the checkout's commit, with ``-dirty`` where files differ from it; empty without git."""
     import subprocess
@@ -150,7 +182,7 @@ def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console:
         return archive(context_files(find_stage(discovery, stage.stage), discovery.repo))
 
     host = FramedHost(transport, evidence)
-    tools = Tools(run_id, host, contexts, _permission(settings, transport.label), console)
+    tools = Tools(run_id, host, contexts, _permission(settings, transport.label), evidence.keep, console)
     empty = Result(run_id, plan.command, transport.label, str(evidence.directory))
     try:
         result = perform(plan, tools, empty)
@@ -171,7 +203,14 @@ def clean_run(settings: Settings, *, everything: bool) -> Removal:
     host = FramedHost(_transport(settings))
     directories = {backend.name: staging_directory(settings, backend) for backend in BACKENDS.values()}
     try:
-        return clean(host, Engine(settings.engine), directories, settings.remote_ctx, everything=everything)
+        return clean(
+            host,
+            Engine(settings.engine),
+            directories,
+            settings.remote_ctx,
+            int(settings.timeout),
+            everything=everything,
+        )
     finally:
         host.close()
 
@@ -193,7 +232,7 @@ def replay(directory: Path, console: Console) -> Result:
         raise UsageError(f"{directory} was recorded in form {schema}, this version reads {_SCHEMA}")
     plan = RunPlan.from_json(note["plan"])
     host = RecordedHost(directory, label)
-    tools = Tools(run_id, host, lambda _: b"", lambda _: None, console)
+    tools = Tools(run_id, host, lambda _: b"", lambda _: None, lambda name, _: str(directory / name), console)
     return perform(plan, tools, Result(run_id, plan.command, label, str(directory)))
 
 

@@ -11,7 +11,7 @@ from xbtasks.backends.profiles import profile_for
 from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of, judge
 from xbtasks.elf import BadElf, libc_version
 from xbtasks.engine import BuildRequest, Engine
-from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, Refused, UsageError
+from xbtasks.errors import BuildFailed, CannotJudge, DeadlineExceeded, ExitCode, Refused, UsageError, XbError
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.result import ArtifactRecord, BuildRecord
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from xbtasks.backends.base import Case, Platform
     from xbtasks.backends.linking import ImageFile
-    from xbtasks.errors import XbError
     from xbtasks.host.step import Reply
     from xbtasks.hostfacts import HostFacts
     from xbtasks.images import Image
@@ -48,6 +47,7 @@ class StageJob:
         self._stage = stage
         self._facts = facts
         self._engine = Engine(plan.engine)
+        self._deadline = plan.step_deadline
         self._seconds = 0.0
         self._image_glibc: tuple[int, ...] | None = None
         self.builds: list[BuildRecord] = []
@@ -87,7 +87,7 @@ class StageJob:
             self.builds.append(BuildRecord(self._stage.stage, "failed", error.message, self._seconds))
         verdict = Verdict.SKIP if skipped else Verdict.ERROR
         code = ExitCode.SKIPPED if skipped else error.exit_code
-        reason = "the build failed" if skipped else str(error)
+        reason = f"the build failed: {error.message}" if skipped else str(error)
         for number in self._plan.cases[len(self.cases) :]:
             case = self._stage.backend.case(number)
             if case is not None:
@@ -109,11 +109,13 @@ class StageJob:
     def _state_step(self, platform: Platform) -> Step:
         stage = self._stage
         sections = [
-            Section("image", self._engine.inspect_images([stage.image]), deadline=60),
-            staging.state_section(stage),
+            Section("image", self._engine.inspect_image(stage.image), self._deadline),
+            self._staging_state(),
         ]
         if self._plan.build:
-            sections.append(context.state_section(self._plan.context_directory, stage.digest(platform)))
+            sections.append(
+                context.state_section(self._plan.context_directory, stage.digest(platform), self._deadline)
+            )
         return Step("state", tuple(sections))
 
     def _up_to_date(self, image: Image | None, platform: Platform, state: Reply) -> Image:
@@ -138,7 +140,7 @@ class StageJob:
         directory, present = context.read_state(state["context"])
         if not present:
             data = self._tools.contexts(stage)
-            answer = self._run(context.send_step(directory, data, self._plan.step_deadline))["put-context"]
+            answer = self._run(context.send_step(directory, data, self._deadline))["put-context"]
             if not answer.ok:
                 raise CannotJudge(f"the build context did not arrive: {answer.error_text.strip()[:300]}")
         request = BuildRequest(
@@ -151,8 +153,15 @@ class StageJob:
             commit=self._plan.commit,
             builder=self._plan.builder,
         )
-        reply = self._run(build.build_step(self._engine, request, self._plan.build_deadline))
-        built = build.built_image(stage, reply)
+        reply = self._run(build.build_step(self._engine, request, self._plan.build_deadline, self._deadline))
+        log = self._tools.keep(f"{stage.stage}.log", reply["build"].stderr)
+        try:
+            built = build.built_image(stage, reply)
+        except XbError:
+            for line in build.excerpt(reply["build"].error_text):
+                self._tools.reporter.say(f"    {line}")
+            self._tools.reporter.say(f"  full log: {log}")
+            raise
         took = round(self._seconds - begun, 3)
         self.builds.append(BuildRecord(stage.stage, "built", why, took))
         self._tools.reporter.say(f"  built {stage.image} ({built.id[:19]}) in {took:.1f} s")
@@ -163,23 +172,15 @@ class StageJob:
     def _read_artifacts(self, image: Image, platform: Platform) -> tuple[ImageFile, ...]:
         """Return the artifacts' bytes as they lie in the image; no container starts."""
         container = f"xbtasks-{self._tools.run_id}-read"
-        remove = Section("remove", self._engine.remove_container(container), deadline=60)
+        engine, deadline = self._engine, self._deadline
         artifacts = self._stage.backend.artifacts
-        step = Step(
-            "read",
-            (
-                self._create(container, image, platform),
-                *(
-                    Section(
-                        f"file-{number}", self._engine.copy_out(container, artifact.image_path), deadline=120
-                    )
-                    for number, artifact in enumerate(artifacts)
-                ),
-                Section("libc", program("copy_first", self._engine.binary, container, *_LIBC), deadline=120),
-                remove,
-            ),
-            on_loss=(remove,),
-        )
+        copies = [
+            Section(f"file-{number}", engine.copy_out(container, artifact.image_path), deadline)
+            for number, artifact in enumerate(artifacts)
+        ]
+        copies.append(Section("libc", program("copy_first", engine.binary, container, *_LIBC), deadline))
+        remove = Section("remove", engine.remove_container(container), deadline)
+        step = Step("read", (self._create(container, image, platform), *copies, remove), on_loss=(remove,))
         reply = self._run(step)
         if not reply["create"].ok:
             raise CannotJudge(f"no container of {image.id[:19]}: {reply['create'].error_text.strip()[:300]}")
@@ -238,16 +239,22 @@ class StageJob:
             container,
             self._create(container, image, platform),
             adopt=self._plan.adopt,
-            deadline=self._plan.step_deadline,
+            deadline=self._deadline,
         )
         staging.require_staged(self._run(step)["stage"])
         self._tools.reporter.say(f"  staged in {stage.staging_directory}: {why}")
-        after = self._run(Step("staged", (staging.state_section(stage),)))
+        after = self._run(
+            Step("staged", (staging.state_section(stage.backend, stage.staging_directory, self._deadline),))
+        )
         return staging.read_state(stage.backend, after["staged"])
+
+    def _staging_state(self) -> Section:
+        stage = self._stage
+        return staging.state_section(stage.backend, stage.staging_directory, self._deadline)
 
     def _create(self, container: str, image: Image, platform: Platform) -> Section:
         argv = self._engine.create(container, image.id, platform, self._tools.run_id)
-        return Section("create", argv, deadline=120)
+        return Section("create", argv, self._deadline)
 
     # cases
 
@@ -270,7 +277,7 @@ class StageJob:
         )
         verdict, rows = judge(required, (self._image_row(case, image, platform), *rows))
         failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
-        reason = ", ".join(failed) or accepted_by_profile(rows)
+        reason = _short(tuple(failed)) or accepted_by_profile(rows)
         self._report(case, verdict, reason, checks=rows)
 
     def _hardware_case(self, case: Case) -> None:
@@ -315,12 +322,23 @@ class StageJob:
                 checks=tuple(checks),
             )
         )
-        self._tools.reporter.say(f"  {self.cases[-1].id}: {verdict}{f' ({reason})' if reason else ''}")
+        self._tools.reporter.say(f"  {self.cases[-1].id}: {verdict}")
 
     def _run(self, step: Step) -> Reply:
         reply = self._tools.host.run(step, self._tools.reporter.live)
         self._seconds += reply.seconds
+        late = next((section for section in reply.sections if section.timed_out), None)
+        if late is not None:
+            knob = "XB_BUILD_TIMEOUT" if late.name == "build" else "XB_TIMEOUT"
+            message = f"step {step.name}: {late.name} was stopped, it did not end within {late.seconds} s"
+            raise DeadlineExceeded(message, hint=f"{knob} gives it more time")
         return reply
+
+
+def _short(names: tuple[str, ...], most: int = 3) -> str:
+    """Return the first names of many, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _glibc(libc: ImageFile) -> tuple[int, ...] | None:

@@ -124,12 +124,10 @@ def manifest_name(backend: Backend) -> str:
     return f".xbtasks-{backend.name}.json"
 
 
-def state_section(stage: StagePlan, name: str = "staged") -> Section:
-    """Ask what lies in the stage's staging directory."""
-    backend = stage.backend
+def state_section(backend: Backend, directory: str, deadline: int, name: str = "staged") -> Section:
+    """Ask what lies in a staging directory of ``backend``."""
     paths = [artifact.staged_path for artifact in backend.artifacts]
-    argv = program("staged_state", stage.staging_directory, manifest_name(backend), *paths)
-    return Section(name, argv, deadline=120)
+    return Section(name, program("staged_state", directory, manifest_name(backend), *paths), deadline)
 
 
 def read_state(backend: Backend, answer: SectionReply) -> StagedSet:
@@ -193,15 +191,12 @@ def stage_step(
         *(stage.staging_directory, manifest_name(stage.backend), manifest.run, engine.binary, container),
         *words,
     )
+    remove = Section("remove", engine.remove_container(container), deadline)
     return Step(
         "stage",
-        (
-            create,
-            Section("stage", argv, deadline, payload=True),
-            Section("remove", engine.remove_container(container), deadline=60),
-        ),
+        (create, Section("stage", argv, deadline, payload=True), remove),
         payload=manifest.to_bytes(),
-        on_loss=(Section("remove", engine.remove_container(container), deadline=60),),
+        on_loss=(remove,),
     )
 
 

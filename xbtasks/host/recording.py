@@ -53,6 +53,12 @@ class Evidence:
         entry = {"step": step.name, "marker": marker, "seconds": seconds, "failure": failure}
         (folder / "step.json").write_text(json.dumps(entry, indent=1) + "\n")
 
+    def keep(self, name: str, data: bytes) -> str:
+        """Store a file for people to read beside the evidence, and return its path."""
+        path = self.directory / name
+        path.write_bytes(data)
+        return str(path)
+
     def write(self, name: str, document: object) -> None:
         """Write a JSON document of the run, whole or not at all."""
         target = self.directory / name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xbtasks.reporting.table import grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from xbtasks.reporting.console import Console
     from xbtasks.settings import KnobRow
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["show_knobs", "show_sim", "show_stages", "stage_documents"]
 
 
-def stage_documents(discovery: Discovery, stages: Iterable[Stage]) -> dict[str, object]:
-    """Return the stages as JSON values."""
+def stage_documents(discovery: Discovery, stages: Sequence[Stage], built: Sequence[str]) -> dict[str, object]:
+    """Return the stages as JSON values; ``built`` says for each what the host has of it."""
     from xbtasks.stages import input_digest
 
     return {
@@ -42,24 +42,27 @@ def stage_documents(discovery: Discovery, stages: Iterable[Stage]) -> dict[str, 
                     str(platform): input_digest(stage, platform, discovery.repo)
                     for platform in stage.platforms
                 },
+                "built": state,
             }
-            for stage in stages
+            for stage, state in zip(stages, built, strict=True)
         ],
         "others": list(discovery.others),
     }
 
 
-def show_stages(discovery: Discovery, stages: Sequence[Stage], console: Console) -> None:
+def show_stages(
+    discovery: Discovery, stages: Sequence[Stage], built: Sequence[str], console: Console
+) -> None:
     """Print a line for each stage, and what is wrong with its inputs."""
     from xbtasks.stages import input_digest
 
     rows = []
-    for stage in stages:
+    for stage, state in zip(stages, built, strict=True):
         digest = input_digest(stage, stage.platforms[0], discovery.repo)[:12] if stage.platforms else ""
         platforms = ", ".join(platform.arch for platform in stage.platforms) or "none"
-        inputs = str(len(stage.inputs))
-        rows.append((stage.name, (stage.pin or "none")[:12], platforms, inputs, digest, stage.base_image))
-    console.say(grid(["STAGE", "PIN", "PLATFORMS", "INPUTS", "DIGEST", "BASE IMAGE"], rows))
+        pin, inputs = (stage.pin or "none")[:12], str(len(stage.inputs))
+        rows.append((stage.name, pin, platforms, inputs, digest, state, stage.base_image))
+    console.say(grid(["STAGE", "PIN", "PLATFORMS", "INPUTS", "DIGEST", "BUILT", "BASE IMAGE"], rows))
     for stage in stages:
         for each in stage.missing:
             console.say(f"missing: {stage.name} needs {each.path}, which the checkout doesn't have")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from xbtasks.checks import Status, Verdict
 from xbtasks.reporting.console import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from xbtasks.checks import CaseReport, Check
     from xbtasks.reporting.console import Console
@@ -22,10 +23,17 @@ _NARROWEST = 30
 _COUNTED = (Status.PASS, Status.FAIL, Status.WARN, Status.SKIP)
 
 
-def grid(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> str:
+def grid(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    paint: Callable[[str], str] = str,
+    width: int | None = None,
+) -> str:
     """Return a table whose last column is wrapped to the terminal (``width`` columns, if given).
 
-    Cells are shown as they are: never read as numbers, never on more lines than wrapping needs.
+    Cells are shown as they are: never read as numbers, never on more lines than wrapping needs. ``paint``
+    colours the first column.
     """
     from tabulate import tabulate
 
@@ -33,6 +41,7 @@ def grid(headers: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | 
     taken = [max(len(row[column]) for row in [list(headers), *cells]) for column in range(len(headers) - 1)]
     room = (width or shutil.get_terminal_size((120, 24)).columns) - sum(taken) - 3 * len(headers) - 1
     for row in cells:
+        row[0] = paint(row[0])
         row[-1] = "\n".join(textwrap.wrap(row[-1], max(room, _NARROWEST), break_on_hyphens=False))
     return str(tabulate(cells, headers=headers, tablefmt="presto", disable_numparse=True))
 
@@ -46,7 +55,8 @@ def show_result(result: Result, console: Console) -> None:
             _show_rows(f"{case.id}  {case.title}  ({case.stage})", case.checks, console)
     if several:
         console.say()
-        console.say(grid(["VERDICT", "STAGE", "CASE", "CHECKS", "TIME", "REASON"], _summary(result.cases)))
+        headers = ["VERDICT", "STAGE", "CASE", "CHECKS", "TIME", "REASON"]
+        console.say(grid(headers, _summary(result.cases), paint=console.status))
     if result.artifacts and not several:
         artifacts = ((a.path, str(a.size), a.sha256) for a in result.artifacts)
         console.say()
@@ -68,15 +78,10 @@ def _show_preflight(result: Result, console: Console) -> None:
 def _show_rows(title: str, rows: Sequence[Check], console: Console) -> None:
     if not rows:
         return
+    cells = ((row.status, row.id, _detail(row)) for row in rows)
     console.say()
     console.say(title)
-    text = grid(["STATUS", "CHECK", "DETAIL"], ((row.status, row.id, _detail(row)) for row in rows))
-    lines = []
-    for line in text.splitlines():
-        word = line.strip().partition(" ")[0]
-        known = word in Status.__members__ and line.startswith(f" {word}")
-        lines.append(line.replace(word, console.status(word), 1) if known else line)
-    console.say("\n".join(lines))
+    console.say(grid(["STATUS", "CHECK", "DETAIL"], cells, paint=console.status))
 
 
 def _detail(row: Check) -> str:
@@ -87,13 +92,13 @@ def _detail(row: Check) -> str:
 
 def _summary(cases: Iterable[CaseReport]) -> Iterable[Sequence[str]]:
     for case in cases:
-        passed = sum(row.status is Status.PASS for row in case.checks)
-        failed = sum(row.status is Status.FAIL for row in case.checks)
-        warned = sum(row.status is Status.WARN for row in case.checks)
-        counts = (
-            f"{passed} PASS" + (f", {failed} FAIL" if failed else "") + (f", {warned} WARN" if warned else "")
-        )
-        yield case.verdict, case.stage, case.id, counts, f"{case.seconds:.1f} s", case.reason
+        yield case.verdict, case.stage, case.id, _counts(case.checks), f"{case.seconds:.1f} s", case.reason
+
+
+def _counts(rows: Iterable[Check]) -> str:
+    """Return how many rows of each status there are, INFO left out."""
+    counts = Counter(row.status for row in rows)
+    return ", ".join(f"{counts[status]} {status}" for status in _COUNTED if counts[status])
 
 
 def _show_verdict(result: Result, console: Console) -> None:

@@ -19,14 +19,15 @@ _EVERYTHING = (Group.HOST, Group.BUILD, Group.ASCEND, Group.NVIDIA)
     Option("backend", "only the stages of this backend: ascend or nvidia"), groups=(Group.HOST, Group.BUILD)
 )
 def stages(call: Call) -> ExitCode:
-    """List the builder stages of the Dockerfile: base image, source pin, platforms, inputs."""
+    """List the builder stages of the Dockerfile: pin, platforms, inputs, built or not."""
     from xbtasks.reporting.listing import show_stages, stage_documents
-    from xbtasks.session import discover_stages, of_backend
+    from xbtasks.session import built_states, discover_stages, of_backend
 
     discovery = discover_stages(call.settings)
     chosen = of_backend(discovery, call.text("backend"))
-    call.document(stage_documents(discovery, chosen))
-    show_stages(discovery, chosen, call.console)
+    built = built_states(call.settings, discovery, chosen)
+    call.document(stage_documents(discovery, chosen, built))
+    show_stages(discovery, chosen, built, call.console)
     return ExitCode.PASSED
 
 
