@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xbtasks.sim.engine_api import EngineApi
     from xbtasks.sim.machine import Machine
 
-__all__ = ["BASE_IMAGE", "archive_path", "ensure_archive", "ensure_image"]
+__all__ = ["BASE_IMAGE", "archive_path", "ensure_archive", "ensure_image", "is_current"]
 
 BASE_IMAGE: Final = "xbtasks-sim/base:1"
 """The tag that the sample Dockerfile's stages start from."""
@@ -80,14 +80,12 @@ def ensure_archive(cache: Path, machine: Machine, source: apt.PrivateApt, say: C
 
 def ensure_image(engine: EngineApi, archive: Path, machine: Machine, say: Callable[[str], None]) -> None:
     """Import the archive under BASE_IMAGE, unless the engine has exactly that image."""
-    digest = _digest(machine)
-    labels = engine.image_labels(BASE_IMAGE)
-    if labels is None or labels.get(_DIGEST_LABEL) != digest:
+    if not is_current(engine, machine):
         say(f"importing the base image as {BASE_IMAGE}")
-        engine.import_image(archive, BASE_IMAGE, (*_CHANGES, f"LABEL {_DIGEST_LABEL}={digest}"))
+        engine.import_image(archive, BASE_IMAGE, (*_CHANGES, f"LABEL {_DIGEST_LABEL}={_digest(machine)}"))
 
 
-def image_is_current(engine: EngineApi, machine: Machine) -> bool:
+def is_current(engine: EngineApi, machine: Machine) -> bool:
     """Tell whether the engine has the base image that this version of xbtasks makes."""
     labels = engine.image_labels(BASE_IMAGE)
     return labels is not None and labels.get(_DIGEST_LABEL) == _digest(machine)

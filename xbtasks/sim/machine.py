@@ -56,13 +56,7 @@ class Machine:
         if system.get("ID") != "debian" or release not in _KNOWN_RELEASES:
             name = system.get("PRETTY_NAME", "this system")
             raise Refused(f"the simulated host knows Debian 12 and 13, not {name}", hint=_ELSEWHERE)
-        architecture = subprocess.run(
-            ("dpkg", "--print-architecture"),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        architecture = _architecture()
         if Platform.from_machine(architecture) is None:
             raise Refused(f"the simulated host knows amd64 and arm64, not {architecture}", hint=_ELSEWHERE)
         return cls(architecture, release)
@@ -72,6 +66,12 @@ def parse_os_release(text: str) -> dict[str, str]:
     """Parse os-release(5): ``NAME=value`` lines, quotes taken off."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
     return {name.strip(): value.strip().strip("\"'") for name, _, value in pairs}
+
+
+def _architecture() -> str:
+    return subprocess.run(
+        ("dpkg", "--print-architecture"), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def _os_release() -> str:

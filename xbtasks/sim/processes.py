@@ -14,13 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import CannotJudge
+from xbtasks.sim.paths import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from xbtasks.sim.paths import SimPaths
 
-__all__ = ["engine_processes", "remove_cgroups", "stop_all", "uses_files_of"]
+__all__ = [
+    "any_engine_runs",
+    "engine_processes",
+    "is_engine_process",
+    "remove_cgroups",
+    "run_from",
+    "stop_all",
+]
 
 _PROC: Final = Path("/proc")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -31,7 +39,18 @@ _POLL_S: Final = 0.05
 
 def engine_processes(paths: SimPaths) -> frozenset[int]:
     """Return the processes that carry this host's marker and see this root file system."""
-    return frozenset(pid for pid in _all_pids() if _is_marked(pid, paths.marker) and _shares_root(pid))
+    return frozenset(pid for pid in _all_pids() if is_engine_process(paths, pid))
+
+
+def is_engine_process(paths: SimPaths, pid: int) -> bool:
+    """Tell whether a process carries this host's marker and sees this root file system."""
+    return os.fsencode(paths.marker) in _environment(pid) and _shares_root(pid)
+
+
+def any_engine_runs() -> bool:
+    """Tell whether any simulated host's engine runs on this machine."""
+    prefix = os.fsencode(f"{MARKER}=")
+    return any(entry.startswith(prefix) for pid in _all_pids() for entry in _environment(pid))
 
 
 def stop_all(paths: SimPaths, daemon: int | None) -> None:
@@ -41,7 +60,7 @@ def stop_all(paths: SimPaths, daemon: int | None) -> None:
     """
     if daemon is not None:
         _signal(daemon, signal.SIGTERM)
-        _wait(lambda: daemon in engine_processes(paths), _GRACE_S)
+        _wait(lambda: is_engine_process(paths, daemon), _GRACE_S)
     deadline = time.monotonic() + _KILL_S
     while left := _family(paths):
         if time.monotonic() > deadline:
@@ -59,7 +78,7 @@ def remove_cgroups(paths: SimPaths) -> None:
             Path(folder).rmdir()
 
 
-def uses_files_of(folder: Path) -> bool:
+def run_from(folder: Path) -> bool:
     """Tell whether any process runs a program that lies in ``folder``."""
     return any(_executable(pid).startswith(f"{folder}/") for pid in _all_pids())
 
@@ -99,12 +118,11 @@ def _all_pids() -> list[int]:
     return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
 
 
-def _is_marked(pid: int, marker: str) -> bool:
+def _environment(pid: int) -> list[bytes]:
     try:
-        environment = (_PROC / str(pid) / "environ").read_bytes()
+        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:  # ended meanwhile
-        return False
-    return os.fsencode(marker) in environment.split(b"\0")
+        return []
 
 
 def _shares_root(pid: int) -> bool:

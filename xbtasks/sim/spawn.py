@@ -2,7 +2,7 @@
 
 Usage: ``spawn.py REQUEST.json``. The request holds ``argv``, ``env``, ``log`` and ``binds`` (pairs of
 folders: what is mounted where). The process id of the started program is printed once it runs; on failure,
-one line goes to stderr and the exit status is 1.
+one line goes to stderr and the exit status is 1, or NOT_PERMITTED where the kernel forbids it.
 
 Network namespace: dockerd makes bridges and addresses, which must never meet those of a docker that the
 machine already has. Mount namespace: its mounts vanish with its last process. Mounts that the machine makes
@@ -12,6 +12,7 @@ later still arrive (propagation "slave"), so that containers can bind them.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -20,6 +21,8 @@ import struct
 import sys
 from pathlib import Path
 from typing import TypedDict
+
+NOT_PERMITTED = 77
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWNET = 0x40000000
@@ -91,15 +94,16 @@ def main() -> int:
             become(request)
         except OSError as error:
             os.write(writer, str(error).encode("utf-8", "replace"))
+            os._exit(NOT_PERMITTED if error.errno == errno.EPERM else 1)
         finally:
             os._exit(1)
     os.close(writer)
     with os.fdopen(reader, encoding="utf-8", errors="replace") as pipe:
         reason = pipe.read()
     if reason:
-        os.waitpid(child, 0)
         print(reason, file=sys.stderr)
-        return 1
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status)
     print(child)
     return 0
 
