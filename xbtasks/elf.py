@@ -175,10 +175,10 @@ def _version_needs(
         return (), names
     budget = len(image.data) // 16
     for at, (_version, count, file, aux, _next) in _chain(
-        image, dynamic[_VERNEED], "HHIII", 16, "version needs"
+        image, dynamic[_VERNEED], "HHIII", 16, "the version needs"
     ):
         library = strings.at(file)
-        entries = _chain(image, at + aux, "IHHII", 16, "version needs") if count else iter(())
+        entries = _chain(image, at + aux, "IHHII", 16, "the version needs") if count else iter(())
         for _at, (_hash, flags, other, name, _following) in entries:
             budget -= 1
             if budget < 0:
@@ -196,12 +196,12 @@ def _version_definitions(
         return (), names
     found = []
     for at, (_v, flags, number, count, _hash, aux, _next) in _chain(
-        image, dynamic[_VERDEF], "HHHHIII", 20, "version definitions"
+        image, dynamic[_VERDEF], "HHHHIII", 20, "the version definitions"
     ):
         if not count:
             raise image.bad("a version definition without a name")
         (name, _following) = unpack_from(
-            image.order + "II", image.at_address(at + aux, 8, "version definitions")
+            image.order + "II", image.at_address(at + aux, 8, "the version definitions")
         )
         names[number & 0x7FFF] = strings.at(name)
         if not flags & _VER_FLG_BASE:
@@ -219,5 +219,5 @@ def _chain(
         if not entry[-1]:
             return
         if entry[-1] < size:
-            raise image.bad(f"the {what} overlap")
+            raise image.bad(f"{what} overlap")
         address += entry[-1]

@@ -103,7 +103,9 @@ class _Segment:
 def printable(raw: bytes) -> str:
     """Return ``raw`` as text; what isn't printable UTF-8 is escaped, so that no name can break a table."""
     text = raw.decode("utf-8", "backslashreplace")
-    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def read_header(data: bytes) -> ElfHeader:

@@ -130,7 +130,7 @@ def _type_row(row: Rows, facts: ElfFacts, expectation: Expectation, demands: Dem
 
 
 def _needed_row(row: Rows, facts: ElfFacts, expectation: Expectation, demands: Demands) -> Check:
-    observed = _list(facts.needed)
+    observed = _list(facts.needed) or "nothing"
     missing = [name for name in expectation.needed if name not in facts.needed]
     if missing:
         why = expectation.hint(*missing) or "the stage did not link it"
@@ -287,7 +287,7 @@ def _textrel_row(row: Rows, facts: ElfFacts) -> Check:
 def _glibc_rows(row: Rows, facts: ElfFacts, demands: Demands) -> Iterator[Check]:
     if _PRIVATE in facts.glibc_tags:
         why = "glibc's internals change with every release: it runs only with the glibc it was built with"
-        users = _list(facts.users_of(_PRIVATE))
+        users = _list(facts.users_of(_PRIVATE)) or _PRIVATE
         yield row.failed("glibc-private", f"{users}: {why}", f"no need of {_PRIVATE}", users)
     else:
         yield row.passed("glibc-private", f"no need of {_PRIVATE}")
