@@ -74,6 +74,8 @@ def test_empty_items(text: str) -> None:
         "GPU-0",
         UUID[:-1],
         UUID + "0",
+        UUID[:-1] + "g",
+        UUID.replace("-", "_"),
         "all",
         "GPU",
         "0\n,1",
@@ -94,6 +96,13 @@ def test_bounds_of_index_and_list() -> None:
     assert len(cards) == 16
     with pytest.raises(BadValue):
         parse_gpus(sixteen + ",16")
+
+
+def test_messages_say_what_is_wanted() -> None:
+    with pytest.raises(BadValue, match="'x' is not a card index or GPU UUID"):
+        parse_gpu("x")
+    with pytest.raises(BadValue, match="'0,x' is not a list of card indices or GPU UUIDs"):
+        parse_gpus("0,x")
 
 
 def test_hints() -> None:

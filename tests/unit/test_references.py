@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import string
 
 import pytest
 from hypothesis import example, given, settings
@@ -38,6 +39,9 @@ class TestHost:
             ("me@corp.example@npu-1", HostSpec("npu-1", "me@corp.example")),
             (r"CORP\me@npu-1", HostSpec("npu-1", r"CORP\me")),
             ("x_y.z-1", HostSpec("x_y.z-1")),
+            ("u@h", HostSpec("h", "u")),
+            ("u" * 64 + "@h", HostSpec("h", "u" * 64)),
+            ("h" * 253, HostSpec("h" * 253)),
         ],
     )
     def test_accepted(self, text: str, host: HostSpec) -> None:
@@ -109,7 +113,18 @@ class TestHost:
             parse_host(text)
         assert hint in caught.value.hint
 
-    @given(st.text(st.characters(exclude_categories=())))
+    @pytest.mark.parametrize("char", [chr(code) for code in range(256)], ids=ascii)
+    def test_every_character(self, char: str) -> None:
+        safe = string.ascii_letters + string.digits + "_.-"
+        texts = {f"a{char}b": safe + "@", f"a{char}b@h": safe + "+@\\"}
+        for text, allowed in texts.items():
+            if char in allowed:
+                parse_host(text)
+            else:
+                with pytest.raises(BadValue):
+                    parse_host(text)
+
+    @given(st.text(st.characters(exclude_categories=())) | st.text(st.characters(max_codepoint=127)))
     def test_nothing_that_a_shell_or_ssh_obeys_gets_through(self, text: str) -> None:
         try:
             host = parse_host(text)
@@ -192,6 +207,7 @@ class TestImage:
             ("registry.example:5000/a/b", ImageReference("registry.example:5000/a/b")),
             (f"a:b@sha256:{HEX}", ImageReference("a", "b", f"sha256:{HEX}")),
             (f"a@sha512:{HEX}{HEX}", ImageReference("a", "", f"sha512:{HEX}{HEX}")),
+            (f"a@sha384:{HEX}{HEX[:32]}", ImageReference("a", "", f"sha384:{HEX}{HEX[:32]}")),
             (f"sha256:{HEX}", ImageReference("sha256", HEX)),
             ("[::1]:5000/a:b", ImageReference("[::1]:5000/a", "b")),
             ("[::1]/a", ImageReference("[::1]/a")),
@@ -224,6 +240,9 @@ class TestImage:
             "[::1%eth0]/a",
             "[::1]5000/a",
             "[::1]:x/a",
+            "[::1]:x5/a",
+            f"a@sha256:{HEX}0",
+            f"a@sha256:{HEX[:-1]}g",
             "a:b:c",
             "a:\uff11",
         ],
@@ -236,6 +255,9 @@ class TestImage:
         with pytest.raises(BadValue) as caught:
             parse_image_reference("Vgpu:1")
         assert "lower-case" in caught.value.hint
+        with pytest.raises(BadValue) as caught:
+            parse_image_reference("A b")
+        assert caught.value.hint == ""
 
     def test_a_built_image_has_no_digest(self) -> None:
         assert parse_image_tag("a:b") == ImageReference("a", "b")
