@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -190,7 +190,7 @@ class HostFacts:
     emulation: EmulationFacts
     nvidia: NvidiaFacts
     ascend: AscendFacts
-    noise: tuple[str, ...] = field(default=(), compare=False)
+    noise: tuple[str, ...]
 
     @property
     def simulated(self) -> bool:

@@ -29,7 +29,10 @@ see() {
 }
 find() {
   name=$1; tool=; denied=; hidden=
-  set -f; old=$IFS; IFS=:; set -- $PATH $2; IFS=$old; set +f
+  set -f; old=$IFS; IFS=:
+  # shellcheck disable=SC2086 # both are split at their colons
+  set -- $PATH $2
+  IFS=$old; set +f
   for dir in "$@"; do
     if ! see "$dir"; then hidden=${hidden:-$dir}
     elif [ -f "$dir/$name" ] && [ -x "$dir/$name" ]; then tool=$dir/$name; say found "$tool"; return 0

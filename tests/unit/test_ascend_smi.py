@@ -249,7 +249,8 @@ def broken(line: str, instead: str, name: str = "map-a3-5col") -> str:
         broken("Ascend910", "  "),  # a name is missing
         broken("Chip Phy-ID", "Chip Other"),
         broken("1                              1                              3", "1    x    3"),
-        broken("1                              1                              3", "1    1    -"),
+        broken("3                              3 ", "3                              - "),
+        broken("3                              3 ", "3                              2 "),
         sample("map-a3-5col")
         + "\t1                              0                              2   2   Ascend910\n",
         sample("map-a3-5col") + "dcmi says something\n",
@@ -257,12 +258,14 @@ def broken(line: str, instead: str, name: str = "map-a3-5col") -> str:
 )
 def test_rows_of_a_map_that_are_not_whole_are_not_believed(text: str) -> None:
     found = parse_map(text, 0)
-    if "1    1    -" in text:  # an unknown logic id beside a known physical one is still exact
-        assert isinstance(found, tuple)
-        assert found[3].physical_id == 3
-    else:
-        assert isinstance(found, Unusable)
-        assert found.trouble is Trouble.UNREADABLE
+    assert isinstance(found, Unusable)
+    assert found.trouble is Trouble.UNREADABLE
+
+
+def test_an_unknown_logic_id_beside_a_known_physical_one() -> None:
+    found = parse_map(broken("3                              3 ", "-                              3 "), 0)
+    assert isinstance(found, tuple)
+    assert (found[3].logic_id, found[3].physical_id) == (None, 3)
 
 
 def test_map_of_a_mcu_alone_has_no_die() -> None:

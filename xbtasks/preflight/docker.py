@@ -80,13 +80,12 @@ def _state(
     asked = answers.answer("info")
     errors = info.get("ServerErrors")
     said = one_line(" ".join(map(str, errors)) if isinstance(errors, list) and errors else answers.stderr)
-    if answers.first("socket") in _DENIED:
-        return (
-            EngineState.DENIED,
-            f"this user may not use the engine's socket{at} (a member of group docker, or root, may): {said}",
-        )
     if asked is None:
         return EngineState.UNREADABLE, f"docker info was cut off: {said}"
+    answered = asked.exit_status == 0 and not errors and _text(info, "ServerVersion")
+    if not answered and answers.first("socket") in _DENIED:
+        who = "a member of group docker, or root, may"
+        return EngineState.DENIED, f"this user may not use the engine's socket{at} ({who}): {said}"
     if asked.exit_status != 0 or errors:
         return EngineState.DOWN, f"no engine answers{at}: {said or 'docker info ended with an error'}"
     if not info:
@@ -94,7 +93,7 @@ def _state(
             EngineState.UNREADABLE,
             f"docker info printed no JSON: {one_line(asked.stdout, 120) or 'nothing'}",
         )
-    if not _text(info, "ServerVersion"):
+    if not answered:
         return EngineState.DOWN, f"no engine answers{at}: docker info ended with 0 and names no server"
     if _text(info, "OSType") not in ("", "linux"):
         return EngineState.FOREIGN, f"the engine{at} runs {_text(info, 'OSType')} containers, not linux ones"
@@ -180,7 +179,7 @@ def _builder_state(
 
 
 def _oldest(version: tuple[int, ...]) -> tuple[int, ...]:
-    """Return what ``version`` is measured with: some buildx name an old engine's version as its BuildKit's."""
+    """Return what to measure ``version`` with: some buildx name an old engine's version as BuildKit's."""
     return OLDEST_ENGINE if version >= _FIRST_YEARLY_ENGINE else OLDEST_BUILDKIT
 
 

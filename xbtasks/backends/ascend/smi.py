@@ -136,7 +136,8 @@ def parse_map(stdout: str, exit_status: int, stderr: str = "") -> tuple[Die, ...
             dies.append(die)
     if exit_status != 0 or not columns:
         return _why_not(stdout, exit_status, stderr, "it has no known header")
-    if len({(die.npu_id, die.chip_id) for die in dies}) != len(dies):
+    chips, physical = {(die.npu_id, die.chip_id) for die in dies}, {die.physical_id for die in dies}
+    if len(chips) != len(dies) or len(physical) != len(dies):
         return Unusable(Trouble.UNREADABLE, "two rows of npu-smi's map name the same chip")
     return tuple(dies) or Unusable(Trouble.NO_DEVICE, "npu-smi's map has no chip")
 
@@ -152,7 +153,8 @@ def _die(row: dict[str, str]) -> Die | None:
         text is None or text == "-" or number is not None
         for text, number in zip(ids, (npu, chip, logic, phy), strict=True)
     ]
-    if npu is None or chip is None or not all(known) or (name != _MCU and logic is None and phy is None):
+    physical = phy if "Chip Phy-ID" in row else logic
+    if npu is None or chip is None or not all(known) or (physical is None and name != _MCU):
         return None
     return Die(npu, chip, logic, phy, one_line(name))
 
