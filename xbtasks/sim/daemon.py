@@ -142,6 +142,7 @@ def _ensure_downloads(
             _require_space(cache)
         programs = packages.ensure_engine(cache, machine, source, say)
         archive = base_image.ensure_archive(cache, machine, source, say)
+        _remove_superseded(cache, {programs.folder, archive})
     return programs, archive
 
 
@@ -152,6 +153,15 @@ def _work_folder(cache: Path) -> Iterator[Path]:
         shutil.rmtree(left_over)
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=cache) as name:
         yield Path(name)
+
+
+def _remove_superseded(cache: Path, wanted: set[Path]) -> None:
+    """Remove what other versions of xbtasks downloaded, unless an engine still runs from it."""
+    for path in {*cache.glob("engine-*"), *cache.glob("base-*")} - wanted:
+        if path.is_dir() and not processes.run_from(path):
+            folders.remove_tree(path)
+        elif path.is_file():
+            path.unlink()
 
 
 def _require_space(cache: Path) -> None:

@@ -54,10 +54,13 @@ def any_engine_runs() -> bool:
 
 
 def stop_all(paths: SimPaths, daemon: int | None) -> None:
-    """End every process of the host: dockerd by request and with a little patience, the rest by force.
+    """End every process of the host: what runs in containers first, by force, then dockerd by request.
 
-    Returns at once where nothing runs. Raises CannotJudge if a process outlives SIGKILL.
+    Dockerd gets a little patience, and what is left is ended by force. Returns at once where nothing runs.
+    Raises CannotJudge if a process outlives SIGKILL.
     """
+    for pid in _in_containers(paths):
+        _signal(pid, signal.SIGKILL)
     if daemon is not None:
         _signal(daemon, signal.SIGTERM)
         _wait(lambda: is_engine_process(paths, daemon), _GRACE_S)
@@ -84,14 +87,12 @@ def run_from(folder: Path) -> bool:
 
 
 def _family(paths: SimPaths) -> frozenset[int]:
-    marked = engine_processes(paths)
-    in_cgroup = {
-        int(pid)
-        for root in _cgroup_roots(paths)
-        for listing in root.rglob("cgroup.procs")
-        for pid in _read(listing).split()
-    }
-    return frozenset(_with_descendants(marked | in_cgroup) - {os.getpid()})
+    return frozenset(_with_descendants(engine_processes(paths) | _in_containers(paths)) - {os.getpid()})
+
+
+def _in_containers(paths: SimPaths) -> frozenset[int]:
+    listings = (listing for root in _cgroup_roots(paths) for listing in root.rglob("cgroup.procs"))
+    return frozenset(int(pid) for listing in listings for pid in _read(listing).split())
 
 
 def _with_descendants(pids: Iterable[int]) -> set[int]:
