@@ -257,9 +257,44 @@ def _note(evidence: Evidence, plan: RunPlan, run_id: str, host: str) -> None:
 
 
 def _transport(settings: Settings) -> Transport:
-    from xbtasks.host.local import LocalTransport
+    """Return the way to the host that the knobs name; a connection is made with the first step.
 
-    return LocalTransport()
+    Raises:
+        UsageError: ssh was asked for and no host is known.
+    """
+    from xbtasks.host.local import LocalTransport
+    from xbtasks.values import Mode
+
+    if settings.mode is Mode.LOCAL:
+        return LocalTransport()
+    from xbtasks.host.dial import Dialer
+    from xbtasks.host.ssh import SshTransport
+    from xbtasks.knobs import KNOBS
+    from xbtasks.settings import Source
+
+    if settings.host is None:
+        if not sys.stdin.isatty():
+            raise UsageError("XB_MODE is ssh and no host is named", hint="set XB_HOST or give --host")
+        return _transport(
+            settings.with_host(input("Host (user@host[:port] or an ssh_config alias): ").strip())
+        )
+
+    defaults = {knob.name: str(Path(knob.default).expanduser()) for knob in KNOBS}
+
+    def chosen(name: str) -> bool:
+        """Whether somebody decided; the project's file lists every default and decides by another value."""
+        decided = settings.origin_of(name).source < Source.PROJECT_FILE
+        return decided or str(getattr(settings, name)) != defaults[name]
+
+    dialer = Dialer(
+        settings.host,
+        ssh_config=settings.ssh_config if chosen("ssh_config") else None,
+        host_keys=settings.host_keys if chosen("host_keys") else None,
+        timeout=settings.connect_timeout,
+        timeout_is_default=not chosen("connect_timeout"),
+        say=lambda text: print(text, file=sys.stderr),
+    )
+    return SshTransport(str(settings.host), dialer)
 
 
 def _permission(settings: Settings, host: str) -> Callable[[str], None]:

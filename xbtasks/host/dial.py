@@ -1,0 +1,329 @@
+"""From a host's name to an open ssh connection: ssh_config, every hop on the way, keys, and retries.
+
+Fabric's Connection authenticates and carries each hop; what it leaves open is closed here, for jump hosts
+and target alike: the host key is checked, one set of keys is offered, agents are not forwarded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import logging
+import random
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from xbtasks.errors import HostUnreachable, UsageError
+from xbtasks.host.failures import Failure, unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fabric import Connection
+    from paramiko import SSHConfig
+
+    from xbtasks.host.proxy import ProxyProcess
+    from xbtasks.host.sshconfig import HostConfig
+    from xbtasks.references import HostSpec
+    from xbtasks.values import HostKeys
+
+__all__ = ["Dialer", "Line"]
+
+_ATTEMPTS: Final = 5
+_FIRST_PAUSE: Final = 0.25  # seconds; doubled each time, and up to half as much again by chance
+_MOST_HOPS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An open connection: the target's, and what lies below it, nearest to the target last."""
+
+    connection: Connection
+    config: HostConfig
+    below: tuple[Line | ProxyProcess, ...]
+
+    def close(self) -> None:
+        """Close the connection and everything below it."""
+        self.connection.client.close()
+        for part in reversed(self.below):
+            part.close()
+
+
+class Dialer:
+    """Opens connections to one host, each as if it were the first.
+
+    ``ssh_config`` is the only file that is read; None stands for the user's and the system's own.
+    ``host_keys`` is None where the user left it to ssh_config and the default. ``timeout`` (seconds) holds
+    for each stage of each hop. ``say`` takes lines for a person.
+    """
+
+    def __init__(
+        self,
+        spec: HostSpec,
+        *,
+        ssh_config: Path | None,
+        host_keys: HostKeys | None,
+        timeout: int,
+        timeout_is_default: bool,
+        say: Callable[[str], None],
+    ) -> None:
+        self._spec = spec
+        self._file = ssh_config
+        self._host_keys = host_keys
+        self._timeout = timeout
+        self._timeout_is_default = timeout_is_default
+        self._say = say
+        self._said: set[str] = set()
+        self._config: SSHConfig | None = None
+
+    def dial(self) -> Line:
+        """Return an open connection; a server that drops it before the handshake is asked again.
+
+        Raises:
+            HostUnreachable: there is none, with the kind of failure and what to do.
+            UsageError: ssh_config is wrong.
+        """
+        # Handled here by kind; without a handler Python prints paramiko's tracebacks.
+        logging.getLogger("paramiko").addHandler(logging.NullHandler())
+        pause = _FIRST_PAUSE
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._open(self._spec, None, 0)
+            except _Dropped as dropped:
+                if attempt == _ATTEMPTS:
+                    error = unreachable(Failure.BUSY, dropped.where, f"{_ATTEMPTS} attempts; {dropped}")
+                    raise error from dropped
+                time.sleep(pause * random.uniform(1, 1.5))  # noqa: S311 - spreads clients, no secret
+                pause *= 2
+        raise AssertionError("unreachable")
+
+    def _open(self, spec: HostSpec, through: Line | None, depth: int) -> Line:
+        """Open the way to ``spec``: its own jump hosts first, unless it is itself reached ``through`` one."""
+        if depth > _MOST_HOPS:
+            raise UsageError(f"ssh_config: more than {_MOST_HOPS} jump hosts on the way to {self._spec}")
+        connection = self._connection(spec)
+        config = self._host_config(connection, spec)
+        where = str(spec) if through is None else f"{spec} through {through.connection.original_host}"
+        with contextlib.ExitStack() as opened:
+            below: list[Line | ProxyProcess] = []
+            if through is None:
+                for jump in config.jumps:
+                    hop = self._open(_jump_spec(jump), through, depth + 1)
+                    opened.callback(hop.close)
+                    below.append(hop)
+                    through = hop
+            if through is not None:
+                connection.gateway = through.connection
+                where = f"{spec} through {through.connection.original_host}"
+            elif config.proxy_command:
+                proxy = _start_proxy(config.proxy_command, where)
+                opened.callback(proxy.close)
+                below.append(proxy)
+                connection.connect_kwargs["sock"] = proxy.socket
+            else:
+                connection.connect_kwargs["sock"] = self._tcp(connection, config, where)
+            self._handshake(connection, config, where)
+            opened.pop_all()
+            return Line(connection, config, tuple(below))
+
+    def _connection(self, spec: HostSpec) -> Connection:
+        from fabric import Config, Connection
+        from paramiko import ConfigParseError, CouldNotCanonicalize
+
+        if self._config is None:
+            self._config = _read_config(self._file)
+        try:
+            return Connection(
+                spec.host,
+                user=spec.user,
+                port=spec.port,
+                config=Config(lazy=True, ssh_config=self._config),
+                gateway=False,
+                forward_agent=False,
+                connect_kwargs={"look_for_keys": False},
+            )
+        except (ConfigParseError, CouldNotCanonicalize, ValueError) as error:
+            raise UsageError(f"ssh_config can't be used for {spec}: {error}") from error
+
+    def _host_config(self, connection: Connection, spec: HostSpec) -> HostConfig:
+        from xbtasks.host.sshconfig import read_host
+
+        local = socket.gethostname()
+        config = read_host(
+            connection.ssh_config,
+            {
+                "%%": "%",
+                "%d": str(Path.home()),
+                "%h": connection.host,
+                "%i": str(Path.home().stat().st_uid),
+                "%k": str(connection.ssh_config.get("hostkeyalias", connection.host)),
+                "%L": local.partition(".")[0],
+                "%l": local,
+                "%n": spec.host,
+                "%p": str(connection.port),
+                "%r": connection.user,
+                "%u": getpass.getuser(),
+            },
+        )
+        if config.not_followed:
+            self._once(f"ssh_config: {', '.join(config.not_followed)} is not followed for {spec.host}")
+        return config
+
+    def _tcp(self, connection: Connection, config: HostConfig, where: str) -> socket.socket:
+        families = {"inet": socket.AF_INET, "inet6": socket.AF_INET6}
+        failure: OSError | None = None
+        try:
+            family = families.get(config.address_family, socket.AF_UNSPEC)
+            found = socket.getaddrinfo(connection.host, connection.port, family, socket.SOCK_STREAM)
+        except OSError as error:
+            raise unreachable(Failure.UNREACHABLE, where, f"{connection.host}: {error.strerror}") from error
+        for family, kind, protocol, _, address in found:
+            sock = socket.socket(family, kind, protocol)
+            try:
+                sock.settimeout(self._seconds(config))
+                if config.bind_address:
+                    sock.bind((config.bind_address, 0))
+                sock.connect(address)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except OSError as error:
+                sock.close()
+                failure = error
+            else:
+                return sock
+        place = f"{connection.host} port {connection.port}"
+        if isinstance(failure, ConnectionRefusedError):
+            raise unreachable(Failure.REFUSED, where, place) from failure
+        if isinstance(failure, TimeoutError):
+            detail = f"{place} doesn't answer within {self._seconds(config)} s"
+        else:
+            detail = f"{place}: {failure.strerror if failure else 'no address'}"
+        raise unreachable(Failure.UNREACHABLE, where, detail) from failure
+
+    def _handshake(self, connection: Connection, config: HostConfig, where: str) -> None:
+        from paramiko import AuthenticationException, ChannelException, SSHException
+        from paramiko.ssh_exception import IncompatiblePeer
+
+        from xbtasks.host.authentication import KeyAuthentication, KeysRefused
+        from xbtasks.host.verification import HostKeyCheck, TransportFactory
+
+        seconds = self._seconds(config)
+        check = HostKeyCheck(connection.host, connection.port, config, self._host_keys, where, self._say)
+        factory = TransportFactory(check.key_types())
+        connection.client.set_missing_host_key_policy(check)
+        connection.connect_timeout = seconds
+        connection.connect_kwargs.update(
+            transport_factory=factory,
+            banner_timeout=seconds,
+            auth_timeout=seconds,
+            channel_timeout=seconds,
+            compress=config.compression,
+        )
+        connection.config.authentication.strategy_class = lambda **given: KeyAuthentication(
+            given["username"], config
+        )
+        begun = time.monotonic()
+        try:
+            connection.open()
+        except HostUnreachable:
+            raise
+        except ChannelException as error:
+            # only a jump host opens a channel here
+            raise unreachable(Failure.UNREACHABLE, where, f"the jump host says: {error.text}") from error
+        except IncompatiblePeer as error:
+            raise unreachable(Failure.PROTOCOL, where, str(error)) from error
+        except KeysRefused as error:
+            said = factory.disconnected
+            if "too many auth" in said.lower():
+                raise unreachable(Failure.TOO_MANY_KEYS, where, str(error)) from error
+            if error.link_ended and not said:
+                raise _Dropped(where, "ended during authentication") from error
+            unsupported = [f"{name} is not supported" for name in config.no_way_in]
+            detail = "; ".join(
+                part for part in (f"user {connection.user}", str(error), *unsupported, said) if part
+            )
+            raise unreachable(Failure.AUTHENTICATION, where, detail) from error
+        except AuthenticationException as error:
+            raise unreachable(Failure.AUTHENTICATION, where, str(error)) from error
+        except (SSHException, EOFError, OSError) as error:
+            if time.monotonic() - begun >= seconds:
+                detail = f"no ssh server answered within {seconds} s"
+                raise unreachable(Failure.UNREACHABLE, where, detail) from error
+            raise _Dropped(where, str(error) or type(error).__name__) from error
+        finally:
+            if not connection.is_connected:
+                connection.client.close()
+                if "sock" in connection.connect_kwargs:
+                    connection.connect_kwargs["sock"].close()
+
+    def _seconds(self, config: HostConfig) -> int:
+        if self._timeout_is_default and config.connect_timeout:
+            return config.connect_timeout
+        return self._timeout
+
+    def _once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._say(text)
+
+
+class _Dropped(Exception):
+    """The server closed the connection before it was one: try again."""
+
+    def __init__(self, where: str, detail: str) -> None:
+        super().__init__(detail)
+        self.where = where
+
+
+def _read_config(file: Path | None) -> SSHConfig:
+    """Return ssh_config ready for lookups; ``file`` alone, or the user's and then the system's.
+
+    Raises:
+        UsageError: it can't be read or is no ssh_config.
+    """
+    from paramiko import ConfigParseError, SSHConfig
+
+    from xbtasks.host.sshconfig import SYSTEM_FILE, expand
+
+    class Config(SSHConfig):
+        # The rest is filled in here, with the user and port that were given on top of ssh_config.
+        TOKENS_BY_CONFIG_KEY: ClassVar = {
+            key: SSHConfig.TOKENS_BY_CONFIG_KEY[key] for key in ("hostname", "match-exec")
+        }
+
+    if file is not None:
+        text = expand(file, required=True)
+    else:
+        user = expand(Path.home() / ".ssh/config", required=False)
+        text = f"{user}Match all\n{expand(SYSTEM_FILE, required=False)}"
+    try:
+        return Config.from_text(text)
+    except ConfigParseError as error:
+        raise UsageError(f"ssh_config: {error}") from error
+
+
+def _jump_spec(text: str) -> HostSpec:
+    """Return the jump host of ``[ssh://][user@]host[:port]``.
+
+    Raises:
+        UsageError: it is none.
+    """
+    from xbtasks.references import parse_host
+    from xbtasks.values import BadValue
+
+    try:
+        return parse_host(text.removeprefix("ssh://").rstrip("/"))
+    except BadValue as error:
+        raise UsageError(f"ssh_config: ProxyJump {text!r}: {error}") from error
+
+
+def _start_proxy(command: str, where: str) -> ProxyProcess:
+    from xbtasks.host.proxy import ProxyProcess
+
+    try:
+        return ProxyProcess(command)
+    except OSError as error:
+        raise unreachable(Failure.UNREACHABLE, where, f"ProxyCommand can't be started: {error}") from error
