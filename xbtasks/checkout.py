@@ -90,7 +90,7 @@ class Checkout:
 
     def _relative(self, dockerfile: str) -> str:
         relative = os.path.relpath(self.root / dockerfile, self.root)
-        if relative.startswith("../"):
+        if relative.split("/")[0] == "..":
             raise UsageError(f"the Dockerfile {dockerfile} lies outside of the checkout {self.root}")
         return relative
 
@@ -135,7 +135,7 @@ class Checkout:
             return Kind.DIRECTORY
         if stat.S_ISLNK(mode):
             return Kind.LINK
-        if stat.S_ISSOCK(mode):  # BuildKit leaves sockets out, too
+        if stat.S_ISSOCK(mode):  # nothing that a build could read
             return None
         raise UsageError(f"{relative} is neither a file nor a directory nor a link")
 
