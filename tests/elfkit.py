@@ -27,6 +27,7 @@ __all__ = [
     "monitor",
     "rt_hooks",
     "run",
+    "same_version_libc",
     "versioned_libc",
     "vgpu",
     "vgpu_hooks",
@@ -110,10 +111,20 @@ def compile_c(
 @cache
 def versioned_libc(*versions: str) -> str:
     """Return a flag that links a libc.so.6 of our own; its function ``f<n>`` has the n-th of ``versions``."""
+    return _libc({version: (f"f{n}",) for n, version in enumerate(versions)})
+
+
+@cache
+def same_version_libc(count: int, version: str) -> str:
+    """Return a flag that links a libc.so.6 of our own with ``count`` functions ``f<n>`` of one version."""
+    return _libc({version: tuple(f"f{n}" for n in range(count))})
+
+
+def _libc(versions: dict[str, tuple[str, ...]]) -> str:
     folder = Path(tempfile.mkdtemp(dir=_workshop()))
-    functions = {"getenv": "GLIBC_2.2.5"} | {f"f{n}": version for n, version in enumerate(versions)}
-    source = "".join(f"int {name}(void) {{ return 0; }}\n" for name in functions)
-    scripts = "".join(f"{version} {{ global: {name}; }};\n" for name, version in functions.items())
+    known = {"GLIBC_2.2.5": ("getenv",)} | versions
+    source = _functions(tuple(name for functions in known.values() for name in functions))
+    scripts = "".join(f"{version} {{ global: {'; '.join(names)}; }};\n" for version, names in known.items())
     flags = ("-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libc.so.6")
     (folder / "libversions.so").write_bytes(compile_c(source, *flags, scripts=scripts))
     return str(folder / "libversions.so")

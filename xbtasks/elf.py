@@ -101,8 +101,8 @@ class ElfFacts:
         )
 
     def users_of(self, version: str) -> tuple[str, ...]:
-        """Return the names of the undefined symbols that need ``version``."""
-        return tuple(s.name for s in self.symbols if not s.defined and s.version == version)
+        """Return the names of the undefined symbols that need ``version``, sorted."""
+        return tuple(sorted(s.name for s in self.symbols if not s.defined and s.version == version))
 
 
 def glibc_version(version: str) -> tuple[int, ...] | None:

@@ -96,7 +96,7 @@ def test_the_facts_of_a_library() -> None:
     assert not any(flags)
     assert set(vgpu_hooks()) < facts.exported
     assert facts.version_needs == (VersionNeed("libc.so.6", "GLIBC_2.2.5"),)
-    assert facts.users_of("GLIBC_2.2.5") == ("getenv", "__cxa_finalize")
+    assert facts.users_of("GLIBC_2.2.5") == ("__cxa_finalize", "getenv")
     assert facts.glibc_need == (2, 2, 5)
     assert facts.glibc_tags == ()
 

@@ -18,6 +18,7 @@ from tests.elfkit import (
     linkers,
     monitor,
     rt_hooks,
+    same_version_libc,
     versioned_libc,
     vgpu,
     vgpu_hooks,
@@ -126,6 +127,7 @@ def tool(**fields: object) -> dict[str, dict[str, object]]:
 
 
 TEXTREL = '__asm__(".text\\nhere: .quad getenv\\n");'
+INTERP = 'const char interp[] __attribute__((section(".interp"))) = "/lib64/ld-linux-x86-64.so.2";'
 PRIVATE = "int f0(void); int use(void) { return f0(); }"
 
 BROKEN: dict[str, tuple[Callable[[], Stage], frozenset[str]]] = {
@@ -227,6 +229,11 @@ BROKEN: dict[str, tuple[Callable[[], Stage], frozenset[str]]] = {
         lambda: ascend(tool=compile_c("int main(void) { return 0; }", "-static-pie", stubs=False)),
         frozenset({"type", "needed", "dcmi-weak"}),
     ),
+    "a program by its flag": (
+        lambda: nvidia(Elf(vgpu("-Wl,-z,now")).dynamic(0x6FFFFFFB, 0x08000001).bytes),
+        frozenset({"type"}),
+    ),
+    "a library that names a loader": (lambda: nvidia(vgpu(extra=INTERP)), frozenset({"type"})),
     "a core dump": (lambda: nvidia(Elf(vgpu()).header(type=4).bytes), frozenset({"type"})),
     # NEEDED
     "as-needed": (lambda: nvidia(vgpu("-Wl,--as-needed", libraries=())), frozenset({"needed"})),
@@ -302,6 +309,26 @@ BROKEN: dict[str, tuple[Callable[[], Stage], frozenset[str]]] = {
     "weak dcmi in a source before it": (
         lambda: replace(ascend(), profile="pre-weak"),
         frozenset({"needed", "dcmi-weak"}),
+    ),
+    "weak and strong dcmi in a source before it": (
+        lambda: replace(
+            strong(),
+            files={
+                **strong().files,
+                "libvruntime.so": vruntime(weak=DCMI[:1], strong=DCMI[1:4], libraries=("c_sec", "dcmi")),
+            },
+        ),
+        frozenset({"dcmi-weak"}),
+    ),
+    "no dcmi in a source before it": (
+        lambda: replace(
+            strong(),
+            files={
+                **strong().files,
+                "libvruntime.so": vruntime("-Wl,--no-as-needed", "-ldcmi", weak=()),
+            },
+        ),
+        frozenset({"dcmi-weak"}),
     ),
     "strong dcmi in a source after it": (
         lambda: replace(strong(), profile="acl-dlopened"),
@@ -625,6 +652,71 @@ def test_what_the_profile_accepted_is_said() -> None:
     assert accepted_by_profile(rows) == ""
     _verdict, rows = nvidia().judge()
     assert accepted_by_profile(rows) == ""
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "says"),
+    [
+        (lambda: ascend(tool=monitor(pie=("-no-pie",))), "type", "a position-dependent executable"),
+        (lambda: nvidia(monitor()), "type", "an executable for /lib64/ld-linux-x86-64.so.2"),
+        (lambda: nvidia(Elf(vgpu()).header(type=4).bytes), "type", "ELF type CORE"),
+        (lambda: replace(linked(), profile="acl-dlopened"), "needed-forbidden", "does the profile fit"),
+        (
+            lambda: nvidia(vgpu(extra="int _dl_sym(void); int f(void) { return _dl_sym(); }")),
+            "undefined",
+            "70fdbc1",
+        ),
+        (
+            lambda: nvidia(vgpu(extra="int gone(void); int f(void) { return gone(); }")),
+            "undefined",
+            "left out",
+        ),
+        (lambda: nvidia(vgpu(without=("dlsym",))), "hooks", "nvidia-smi"),
+        (
+            lambda: nvidia(vgpu(without=("dlsym",), extra="int dlsym = 1;")),
+            "hooks",
+            "dlsym not a function (OBJECT)",
+        ),
+        (
+            lambda: nvidia(
+                vgpu(without=("cuInit",), extra="int cuInit(void); int f(void) { return cuInit(); }")
+            ),
+            "hooks",
+            "cuInit undefined",
+        ),
+        (lambda: nvidia(Elf(vgpu()).replace(b"\0cuInit\0", b"\0cuInir\0").bytes), "hooks", "cuInit absent"),
+        (lambda: ascend(vruntime(weak=DCMI[1:], strong=DCMI[:1])), "dcmi-weak", f"strong: {DCMI[0]}"),
+        (lambda: ascend(vruntime(weak=DCMI[1:])), "dcmi-weak", f"absent: {DCMI[0]}"),
+        (lambda: nvidia(vgpu("-Wl,-rpath,/build")), "rpath", "/build"),
+        (lambda: nvidia(images=image(mode=0o4644)), "mode", "set-uid"),
+        (lambda: nvidia(images=image(mode=0o640)), "mode", "can't read it"),
+        (lambda: nvidia(images=image(mode=0o755)), "mode", "install -m"),
+        (lambda: nvidia(vgpu("-lextra")), "needed-extra", "libextra.so.7: where it is absent"),
+        (lambda: ascend(vruntime("-Wl,--no-as-needed", "-ldcmi")), "needed-extra", "--as-needed"),
+    ],
+)
+def test_rows_say_what_is_wrong(make: Callable[[], Stage], name: str, says: str) -> None:
+    _verdict, rows = make().judge()
+    row = next(
+        row for row in rows if row.id.endswith(f".{name}") and row.status in (Status.FAIL, Status.WARN)
+    )
+    assert (
+        says.replace("an executable", "a position-independent executable")
+        in f"{row.detail} <> {row.observed}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "says"), [(3, "for f0, f1, f2"), (4, "for f0, f1, f2 and 1 more"), (2, "for f0, f1")]
+)
+def test_many_users_of_a_version_are_counted(count: int, says: str) -> None:
+    names = range(count)
+    extra = (
+        "".join(f"int f{n}(void);" for n in names)
+        + f"int use(void) {{ return {'+'.join(f'f{n}()' for n in names)}; }}"
+    )
+    row = row_of(nvidia(vgpu(same_version_libc(count, "GLIBC_2.30"), extra=extra)), "glibc")
+    assert row.detail == f"libvgpu.so: needs GLIBC_2.30 {says}"
 
 
 def test_a_release_build_is_named() -> None:

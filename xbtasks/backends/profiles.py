@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from xbtasks.errors import UsageError
 
@@ -32,7 +32,6 @@ __all__ = [
 ]
 
 _PIN = re.compile(r"[0-9a-fA-F]{7,40}", re.ASCII)
-_MIN_PIN: Final = 7
 
 
 class FileType(StrEnum):
@@ -167,9 +166,7 @@ def _selects(pins: Iterable[str], pin: str) -> bool:
     if not _PIN.fullmatch(pin):
         return False
     short = pin.lower()
-    return any(
-        known.startswith(short) or (len(known) >= _MIN_PIN and short.startswith(known)) for known in pins
-    )
+    return any(known.startswith(short) or short.startswith(known) for known in pins)
 
 
 @cache
