@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from xbtasks.errors import BuildFailed, CannotJudge, LostReply, Refused
@@ -68,9 +69,9 @@ def built_image(stage: StagePlan, reply: Reply) -> Image:
             another image than was built.
     """
     answer = reply["build"]
+    image = read_image(reply["image"])  # an engine that is gone by now says nothing about the stage
     if not answer.ok:
         raise _failure(stage, answer)
-    image = read_image(reply["image"])
     if image is None:
         raise CannotJudge(f"the build of {stage.stage} ended well, but {stage.image} was not loaded")
     built = _built_ids(answer.stdout)
@@ -97,33 +98,46 @@ def _built_ids(metadata: bytes) -> tuple[str, ...]:
 
 def excerpt(log: str, most: int = 30) -> tuple[str, ...]:
     """Return what BuildKit shows of a failure: the step, its last lines, its place in the Dockerfile."""
-    lines = log.splitlines()
+    lines = log.split("\n")
     begin = next((number for number, line in enumerate(lines) if line == "------"), len(lines))
     return tuple(lines[begin:][:most])
 
 
-_SOLVE = "failed to solve: "
-_STEP_ENDED = "did not complete successfully: exit code: "
-# BuildKit's own words for a Dockerfile that can't be built by anyone.
-_DOCKERFILE_WRONG = (
-    "dockerfile parse error",
-    "failed to parse stage name",
-    "failed to compute cache key",
-    "failed to calculate checksum",
-    "target stage ",
-    "circular dependency",
+# What buildx puts in front of BuildKit's own words; the first since buildx 0.23.
+_PREFIXES = ("failed to build: ", "failed to solve: ")
+_STEP_ENDED = re.compile(r'process ".*" did not complete successfully: exit code: (\d+)', re.ASCII)
+_KILLED = 137
+# BuildKit's words for a Dockerfile that nobody can build. All others end "could not judge": network, disk and
+# daemon trouble begins with the same words ("failed to compute cache key: failed to copy").
+_DOCKERFILE_WRONG = re.compile(
+    r"dockerfile parse error|the Dockerfile cannot be empty|unterminated heredoc|unsupported mount type "
+    r"|failed to parse (stage name|platform) |failed to process \"|target stage |circular dependency"
+    r"|base name \(.*\) should not be blank$"
+    r"|process \".*\" did not complete successfully: unable to find (user|group) "
+    r'|(failed to compute cache key: )?failed to calculate checksum of ref [^"]*"[^"]*": not found$'
+    r"|lstat \S*/buildkit-mount\d+/.*: no such file or directory$"
 )
 
 
 def _failure(stage: StagePlan, answer: SectionReply) -> BuildFailed | CannotJudge:
-    """Return what a failed build means. Only the engine's own last word counts, never a step's output."""
-    lines = answer.error_text.splitlines()
+    """Return what a failed build means. Only the engine's own last word counts, never a step's output.
+
+    A step's output never begins a line of BuildKit's plain progress, but it may hold carriage returns.
+    """
+    lines = answer.error_text.split("\n")
     last = next((line for line in reversed(lines) if line.startswith(("ERROR: ", "error: "))), "")
-    message = last.partition(": ")[2].removeprefix(_SOLVE)
-    command, ended, status = message.rpartition(_STEP_ENDED)
-    if ended and command.startswith('process "') and status.split(":")[0].strip().isdigit():
-        return BuildFailed(f"{stage.stage}: a build step ended with exit code {status.strip()}")
-    if message.startswith(_DOCKERFILE_WRONG):
+    message = last.partition(": ")[2].strip()
+    for prefix in _PREFIXES:
+        message = message.removeprefix(prefix)
+    if ended := _STEP_ENDED.fullmatch(message):
+        if int(ended[1]) == _KILLED:
+            return CannotJudge(
+                f"{stage.stage}: a build step was killed (137): memory ran out, or the engine was stopped",
+                hint="the stage was not judged",
+            )
+        return BuildFailed(f"{stage.stage}: a build step ended with exit code {ended[1]}")
+    if _DOCKERFILE_WRONG.match(message):
         return BuildFailed(f"{stage.stage}: {message[:300]}")
-    reason = message or (lines[-1] if lines else f"exit status {answer.exit_status}")
+    said = [line for line in lines if line.strip()]
+    reason = message or (said[-1] if said else f"exit status {answer.exit_status}")
     return CannotJudge(f"{stage.stage} could not be built: {reason[:300]}", hint="the stage was not judged")

@@ -22,9 +22,13 @@ __all__ = ["Removal", "clean"]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What was removed, and what could not be, each as a line for a person."""
+    """What was removed, and what could not be, each as a line for a person.
+
+    ``kept`` are staged files that somebody changed: they are no longer what xbtasks made.
+    """
 
     removed: tuple[str, ...]
+    kept: tuple[str, ...]
     left: tuple[str, ...]
 
 
@@ -69,13 +73,16 @@ def clean(
             for number, name in enumerate(_column(survey, "images", 1))
         ]
     sections.append(Section("contexts", program("clean_contexts", context_directory, scope), deadline))
+    kept: list[str] = []
     for name, directory in directories.items():
         staged = staging.read_state(BACKENDS[name], survey[f"staged-{name}"])
-        files = staged.manifest.files if staged.manifest and everything else ()
-        words = [word for path, digest in files for word in (path, digest)]
+        ours = [file for file in staged.files if everything and staged.put_by_us(file)]
+        words = [word for file in ours for word in (file.path, file.sha256)]
+        kept += [f"{directory}/{file.path}" for file in staged.changed if everything]
         argv = program("clean_staging", directory, staging.manifest_name(BACKENDS[name]), scope, *words)
         sections.append(Section(f"staging-{name}", argv, deadline))
-    return _removal(Step("clean", tuple(sections)), host)
+    removed, left = _removal(Step("clean", tuple(sections)), host)
+    return Removal(tuple(removed), tuple(kept), tuple(left))
 
 
 def _column(reply: Reply, section: str, column: int) -> list[str]:
@@ -87,15 +94,23 @@ def _column(reply: Reply, section: str, column: int) -> list[str]:
     return [row[0] if column and row[column].startswith("<none>") else row[column] for row in rows]
 
 
-def _removal(step: Step, host: Host) -> Removal:
+def _removal(step: Step, host: Host) -> tuple[list[str], list[str]]:
+    """Return what was removed, and what could not be."""
     reply = host.run(step)
     removed: list[str] = []
     left: list[str] = []
     for section, answer in zip(step.sections, reply.sections, strict=True):
-        lines = [line for line in answer.text.splitlines() if line.strip()]
-        if section.name.startswith(("contexts", "staging-")):
-            removed += lines
+        what = f"{section.name.partition('-')[0]} {section.argv[-1]}"
+        program_ran = section.name.startswith(("contexts", "staging-"))
+        if program_ran:
+            removed += [line for line in answer.text.splitlines() if line.strip()]
+            what = section.name
         elif answer.ok:
-            removed.append(f"{section.name.partition('-')[0]} {section.argv[-1]}")
-        left += [line for line in answer.error_text.splitlines() if line.strip()]
-    return Removal(tuple(removed), tuple(left))
+            removed.append(what)
+        said = [line for line in answer.error_text.splitlines() if line.strip()]
+        if not answer.ok:
+            ended = "no end within its time" if answer.timed_out else f"exit status {answer.exit_status}"
+            left += said or [f"{what}: {ended}"]
+        elif program_ran:
+            left += said
+    return removed, left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,18 @@ def read_image(answer: SectionReply) -> Image | None:
         raise LostReply(f"image inspect answered something else: {error!r}") from error
 
 
+# The engine's words where a container has no such path: nothing of that name, or a file in place of a folder.
+_ABSENT = re.compile(
+    r"Error( response from daemon)?: (Could not find the file .+ in container \S+|lstat /.+: not a directory)"
+)
+
+
+def _is_absent(said: str) -> bool:
+    """Return whether the engine said, of each path that it was asked for, that it is not there."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return bool(lines) and all(_ABSENT.fullmatch(line) for line in lines)
+
+
 def read_file(path: str, answer: SectionReply) -> ImageFile:
     """Return the file ``path`` as it lies in the image, from the tar that ``cp`` printed.
 
@@ -71,8 +84,7 @@ def read_file(path: str, answer: SectionReply) -> ImageFile:
     import tarfile
 
     if not answer.ok:
-        message = answer.error_text.lower()
-        if "could not find the file" in message or "no such file or directory" in message:
+        if _is_absent(answer.error_text):
             return ImageFile(path, "missing", 0, b"", "")
         raise CannotJudge(f"{path} can't be copied out of the image: {answer.error_text.strip()[:300]}")
     try:

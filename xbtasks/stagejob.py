@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StageJob"]
 
+_ATTEMPTS = 5
+"""How often staging starts anew because another run changed the directory meanwhile."""
+
 _LIBC = (
     "/lib/x86_64-linux-gnu/libc.so.6",
     "/lib/aarch64-linux-gnu/libc.so.6",
@@ -215,9 +218,24 @@ class StageJob:
                 raise BuildFailed(f"{stage.stage} was built but is incomplete, nothing was staged: {names}")
             self._tools.reporter.say(f"  not staged: {names}")
             return staged
-        why = staged.why_stage(stage, image.id)
-        if not why:
-            return staged
+        for _ in range(_ATTEMPTS):
+            why = staged.why_stage(stage, image.id)
+            if not why:
+                return staged
+            done = self._stage_files(image, files, staged, platform)
+            if done is not None:
+                self._tools.reporter.say(f"  staged in {stage.staging_directory}: {why}")
+                return done
+            staged = staging.read_state(
+                stage.backend, self._run(Step("again", (self._staging_state(),)))["staged"]
+            )
+        raise CannotJudge(f"others keep changing the files in {stage.staging_directory}")
+
+    def _stage_files(
+        self, image: Image, files: tuple[ImageFile, ...], staged: StagedSet, platform: Platform
+    ) -> StagedSet | None:
+        """Put the image's files in place and return what is staged then; None where others were quicker."""
+        stage = self._stage
         manifest = staging.Manifest(
             stage=stage.stage,
             platform=platform,
@@ -241,12 +259,7 @@ class StageJob:
             adopt=self._plan.adopt,
             deadline=self._deadline,
         )
-        staging.require_staged(self._run(step)["stage"])
-        self._tools.reporter.say(f"  staged in {stage.staging_directory}: {why}")
-        after = self._run(
-            Step("staged", (staging.state_section(stage.backend, stage.staging_directory, self._deadline),))
-        )
-        return staging.read_state(stage.backend, after["staged"])
+        return staging.staged_set(stage.backend, self._run(step))
 
     def _staging_state(self) -> Section:
         stage = self._stage

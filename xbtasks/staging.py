@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xbtasks.backends.base import Backend
     from xbtasks.backends.linking import ImageFile
     from xbtasks.engine import Engine
-    from xbtasks.host.step import SectionReply
+    from xbtasks.host.step import Reply, SectionReply
     from xbtasks.plan import StagePlan
 
 __all__ = [
@@ -30,15 +30,15 @@ __all__ = [
     "StagedSet",
     "manifest_name",
     "read_state",
-    "require_staged",
     "stage_step",
+    "staged_set",
     "state_section",
 ]
 
 _SCHEMA = 1
+_CHANGED = 76
 _REFUSALS = {
     75: "another run holds the staging directory",
-    76: "a file changed while it was being staged",
     77: "the image changed while it was being staged",
 }
 
@@ -83,34 +83,54 @@ class Manifest:
                 run=str(document["run"]),
                 files=tuple(sorted((str(path), str(digest)) for path, digest in files.items())),
             )
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class StagedSet:
-    """What lies in the staging directory now: a state for each artifact's place, and the manifest."""
+    """What lies in the staging directory now: a state for each artifact's place, and the manifest.
+
+    ``next`` is the manifest of a set that was not put to its end. ``broken`` says that a manifest lies there
+    which can't be read: the files are ours, or were, and nothing is known of them.
+    """
 
     files: tuple[StagedFile, ...]
     manifest: Manifest | None
+    next: Manifest | None = None
+    broken: bool = False
 
-    @property
-    def whole(self) -> bool:
-        """Whether every file is what the manifest says."""
-        known = dict(self.manifest.files) if self.manifest else {}
-        return bool(known) and all(file.sha256 == known.get(file.path) for file in self.files)
+    def put_by_us(self, file: StagedFile) -> bool:
+        """Return whether ``file`` has the bytes that xbtasks put there."""
+        put = [dict(manifest.files).get(file.path) for manifest in (self.manifest, self.next) if manifest]
+        return file.kind == "file" and file.sha256 in put
 
     @property
     def foreign(self) -> tuple[StagedFile, ...]:
-        """What lies at an artifact's place without a word in the manifest."""
-        known = dict(self.manifest.files) if self.manifest else {}
+        """What lies at an artifact's place without a word in a manifest."""
+        if self.broken:
+            return ()
+        known = {path for manifest in (self.manifest, self.next) if manifest for path, _ in manifest.files}
         return tuple(file for file in self.files if file.kind != "missing" and file.path not in known)
+
+    @property
+    def changed(self) -> tuple[StagedFile, ...]:
+        """What lies where xbtasks put a file, and is not that file any more."""
+        foreign = self.foreign
+        there = (file for file in self.files if file.kind != "missing" and file not in foreign)
+        return tuple(file for file in there if not self.put_by_us(file))
 
     def why_stage(self, stage: StagePlan, image_id: str) -> str:
         """Return why the image has to be staged, or nothing when it is what lies there already."""
+        if self.broken:
+            return "the manifest of what is staged can't be read"
+        if self.next is not None:
+            return "staging was interrupted"
         if self.manifest is None:
             return "nothing is staged yet"
-        if not self.whole:
+        known = dict(self.manifest.files)
+        modes = {artifact.staged_path: artifact.mode for artifact in stage.backend.artifacts}
+        if any((file.sha256, file.mode) != (known.get(file.path), modes[file.path]) for file in self.files):
             return "the staged files don't match their manifest"
         if self.manifest.stage != stage.stage:
             return f"{self.manifest.stage} was staged"
@@ -139,20 +159,31 @@ def read_state(backend: Backend, answer: SectionReply) -> StagedSet:
     """
     if not answer.ok:
         raise CannotJudge(f"the staging directory can't be read: {answer.error_text.strip()[:300]}")
-    head, mark, manifest = answer.stdout.partition(b"manifest\n")
-    lines = [line.split(" ") for line in head.decode(errors="replace").splitlines()]
-    if not mark or len(lines) != len(backend.artifacts) or any(len(words) != 3 for words in lines):
-        raise LostReply("the state of the staging directory came back damaged")
-    files = tuple(
-        StagedFile(
-            path=artifact.staged_path,
-            kind=kind,
-            mode=int(mode, 8) if kind == "file" else 0,
-            sha256=digest if kind == "file" else "",
+    try:
+        *lines, manifest, following = (line.split(" ") for line in answer.text.splitlines())
+        files = tuple(
+            _staged_file(artifact.staged_path, *words)
+            for artifact, words in zip(backend.artifacts, lines, strict=True)
         )
-        for artifact, (kind, mode, digest) in zip(backend.artifacts, lines, strict=True)
-    )
-    return StagedSet(files, Manifest.from_bytes(manifest))
+        whole, unfinished = _document("manifest", *manifest), _document("next", *following)
+    except (TypeError, ValueError) as error:
+        raise LostReply(f"the state of the staging directory came back damaged: {error}") from error
+    current = Manifest.from_bytes(whole)
+    return StagedSet(files, current, Manifest.from_bytes(unfinished), broken=bool(whole) and current is None)
+
+
+def _staged_file(path: str, kind: str, mode: str, digest: str) -> StagedFile:
+    if kind != "file":
+        return StagedFile(path, kind, 0, "")
+    return StagedFile(path, kind, int(mode, 8), digest)
+
+
+def _document(expected: str, name: str, text: str = "") -> bytes:
+    import base64
+
+    if name != expected:
+        raise ValueError(f"{name!r} stands where {expected!r} was asked for")
+    return base64.b64decode(text, validate=True)
 
 
 def stage_step(
@@ -178,12 +209,11 @@ def stage_step(
             f"{names}: not put there by xbtasks, so not replaced",
             hint="--adopt keeps it beside and goes on; --stage-dir takes another directory",
         )
-    known = dict(staged.manifest.files) if staged.manifest else {}
     words: list[str] = []
     for artifact, image, there in zip(stage.backend.artifacts, images, staged.files, strict=True):
         seen = there.sha256 if there.kind == "file" else there.kind
         # What is neither gone nor what we put there is somebody's work: it is never thrown away.
-        lost = there.kind != "missing" and there.sha256 != known.get(there.path)
+        lost = there.kind != "missing" and not staged.put_by_us(there)
         digest = dict(manifest.files)[artifact.staged_path]
         words += [image.path, there.path, f"{artifact.mode:04o}", digest, seen, "keep" if lost else "replace"]
     argv = program(
@@ -200,14 +230,18 @@ def stage_step(
     )
 
 
-def require_staged(answer: SectionReply) -> None:
-    """Return when the set was staged.
+def staged_set(backend: Backend, reply: Reply) -> StagedSet | None:
+    """Return what is staged after :func:`stage_step`; None where another run got there first: look again.
 
     Raises:
-        CannotJudge: it was not; the set that lay there before is whole, or torn and will be staged again.
+        CannotJudge: staging failed; the set that lay there before is whole, or torn and will be staged again.
     """
-    if answer.ok:
-        return
-    reason = _REFUSALS.get(answer.exit_status, "staging failed")
-    said = answer.error_text.strip().replace("\n", " ")[:300]
-    raise CannotJudge(f"{reason}: {said}" if said else reason)
+    for section in ("create", "stage"):
+        answer = reply[section]
+        if answer.exit_status == _CHANGED and section == "stage":
+            return None
+        if not answer.ok:
+            reason = _REFUSALS.get(answer.exit_status, "staging failed")
+            said = answer.error_text.strip().replace("\n", " ")[:300]
+            raise CannotJudge(f"{reason}: {said}" if said else reason)
+    return read_state(backend, reply["stage"])

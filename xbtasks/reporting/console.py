@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    import re
+from typing import TextIO
 
 __all__ = ["Console", "one_line"]
 
 _COLOURS = {"PASS": "32", "FAIL": "31", "ERROR": "31", "WARN": "33", "SKIP": "33", "INFO": "36"}
+_COLOURED = re.compile(r"(\n|\x1b\[(?:0|3[1236])m)")
 
 
 def one_line(text: str) -> str:
@@ -30,11 +29,17 @@ class Console:
         self.colour = (
             self._out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         )
+        codes = ("0", *_COLOURS.values()) if self.colour else ()
+        self._ours = {"\n", *(f"\x1b[{code}m" for code in codes)}
 
     def say(self, text: str = "") -> None:
-        """Print a line."""
+        """Print a line, or several; control characters other than our own colours are made harmless."""
         encoding = self._out.encoding or "utf-8"
-        print(text.encode(encoding, "replace").decode(encoding), file=self._out, flush=True)
+        safe = "".join(
+            part if part in self._ours else "".join(c if c.isprintable() else " " for c in part)
+            for part in _COLOURED.split(text)
+        )
+        print(safe.encode(encoding, "replace").decode(encoding), file=self._out, flush=True)
 
     def status(self, word: str) -> str:
         """Return a status or verdict word, coloured on a terminal."""

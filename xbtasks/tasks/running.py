@@ -125,8 +125,10 @@ def clean_host(call: Call) -> ExitCode:
     removal = clean_run(call.settings, everything=call.switch("all"))
     for line in removal.removed:
         call.console.say(f"removed {line}")
+    for line in removal.kept:
+        call.console.say(f"kept {line}: it was changed since xbtasks put it there")
     for line in removal.left:
-        call.console.say(f"left: {line}")
+        call.console.say(f"not removed: {line}")
     if not removal.removed and not removal.left:
         call.console.say("nothing to remove")
     return ExitCode.CANNOT_JUDGE if removal.left else ExitCode.PASSED

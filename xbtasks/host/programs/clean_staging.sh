@@ -1,8 +1,12 @@
 # clean_staging DIR MANIFEST SCOPE (PATH SHA256)...: remove unfinished sets; with SCOPE "all" the files that
-# are still what the manifest says, and the manifest. What was changed since is somebody's, and stays.
+# have those bytes still, and the manifest. What was changed since is somebody's, and stays.
 dir=$1 manifest=$2 scope=$3
 shift 3
-[ -d "$dir" ] || exit 0
+ours=
+for file in "$dir/$manifest" "$dir/$manifest.next" "$dir"/.xbtasks-incoming.*; do
+  if [ -e "$file" ]; then ours=yes; fi
+done
+[ "$ours" ] || exit 0
 exec 9>>"$dir/.xbtasks.lock" || exit 66
 flock -w 60 9 || { echo "$dir: another run holds it" >&2; exit 75; }
 for folder in "$dir"/.xbtasks-incoming.*; do
@@ -15,13 +19,15 @@ if [ "$scope" = all ]; then
     if [ -f "$file" ] && [ ! -L "$file" ]; then
       found=$(sha256sum <"$file")
       if [ "${found%% *}" = "$2" ]; then rm -f "$file" && echo "staged $file"
-      else echo "$file: changed since it was staged, not removed" >&2
+      else echo "$file: changed just now, not removed" >&2
       fi
       rmdir "${file%/*}" 2>/dev/null || :
     fi
     shift 2
   done
-  rm -f "$dir/$manifest"
+  for file in "$dir/$manifest" "$dir/$manifest.next"; do
+    [ ! -f "$file" ] || { rm -f "$file" && echo "manifest $file"; }
+  done
 fi
 rm -f "$dir/.xbtasks.lock"
-rmdir "$dir" 2>/dev/null || :
+[ "$scope" != all ] || rmdir "$dir" 2>/dev/null || :

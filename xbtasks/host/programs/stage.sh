@@ -2,13 +2,18 @@
 # Copies each SOURCE out of CONTAINER and puts it at DIR/PATH by rename, the manifest last, under a lock.
 # SEEN is what lay at PATH when the caller decided ("missing", or a word of its state): where that has
 # changed since, nothing is touched (exit 76). KEEP is "keep" where what lies there is moved beside first.
+# While files are being put, MANIFEST.next says what they are. Prints what staged_state prints, still locked.
 set -eu
 dir=$1 manifest=$2 run=$3 engine=$4 container=$5
 shift 5
 umask 022
-mkdir -p "$dir"
-exec 9>>"$dir/.xbtasks.lock"
-flock -w 60 9 || { echo "another run holds the staging directory" >&2; exit 75; }
+while :; do
+  mkdir -p "$dir"
+  exec 9>>"$dir/.xbtasks.lock"
+  flock -w 60 9 || { echo "another run holds the staging directory" >&2; exit 75; }
+  # whoever held it may have removed the file with the directory
+  if [ "$dir/.xbtasks.lock" -ef /dev/fd/9 ]; then break; fi
+done
 incoming=$dir/.xbtasks-incoming.$run
 rm -rf "$incoming"
 mkdir "$incoming"
@@ -39,12 +44,17 @@ fetch() { # SOURCE TARGET MODE SHA256 SEEN KEEP NEW
   "$engine" cp "$container:$1" "$7" >/dev/null
   [ "$(state "$7")" = "$4" ] || { echo "$1 is not the file that was read from the image" >&2; exit 77; }
   chmod "$3" "$7"
+  mkdir -p "${2%/*}"
 }
 put() {
-  mkdir -p "${2%/*}"
   if [ "$6" = keep ]; then mv -T "$2" "$2.kept-$run"; fi
   mv -fT "$7" "$2"
 }
+report() { printf 'file %s %s\n' "$(stat -c %a "$2")" "$(digest "$2")"; }
 each fetch "$@"
+cp "$incoming/manifest" "$dir/$manifest.next"
 each put "$@"
-mv -f "$incoming/manifest" "$dir/$manifest"
+mv -f "$dir/$manifest.next" "$dir/$manifest"
+each report "$@"
+printf 'manifest %s\n' "$(base64 <"$dir/$manifest" | tr -d '\n')"
+echo next
