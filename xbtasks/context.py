@@ -21,7 +21,8 @@ __all__ = ["archive", "read_state", "send_step", "state_section"]
 def archive(files: Iterable[tuple[str, Path]]) -> bytes:
     """Return a gzipped tar of ``files`` (path in the context, file here) that depends on nothing else.
 
-    Links stay links; owners and times are left out, as BuildKit leaves them out.
+    Links stay links; owners and times are left out, as BuildKit leaves them out. Of the mode only the owner's
+    exec bit counts, as in git: what is built doesn't depend on the umask of whoever checked it out.
 
     Raises:
         CannotJudge: a file can't be read.
@@ -76,4 +77,5 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = 0
+    member.mode = 0o755 if member.mode & 0o100 or not member.isreg() else 0o644
     return member

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xbtasks import __version__
-from xbtasks.errors import Refused, UsageError
+from xbtasks.errors import CannotJudge, Refused, UsageError
 from xbtasks.pipeline import Tools, perform
 from xbtasks.plan import RunPlan, StagePlan
 from xbtasks.result import Result
@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 _SCHEMA = 1
+_OWN_SIDE = "own-side.json"
+_WHERE = "XDG_STATE_HOME names another place"
 
 
 def discover_stages(settings: Settings) -> Discovery:
@@ -117,7 +119,9 @@ def _stage_plan(settings: Settings, discovery: Discovery, stage: Stage) -> Stage
     )
 
 
-def built_states(settings: Settings, discovery: Discovery, stages: Sequence[Stage]) -> tuple[str, ...]:
+def built_states(
+    settings: Settings, discovery: Discovery, stages: Sequence[Stage], console: Console
+) -> tuple[str, ...]:
     """Return for each stage ``yes``, ``stale`` or ``no``, or ``unknown`` where the engine can't be asked."""
     from xbtasks.build import is_built
     from xbtasks.engine import Engine
@@ -130,7 +134,7 @@ def built_states(settings: Settings, discovery: Discovery, stages: Sequence[Stag
     plans = [_stage_plan(settings, discovery, stage) for stage in stages]
     step = Step("images", tuple(Section(p.stage, engine.inspect_image(p.image), deadline) for p in plans))
     try:
-        host = FramedHost(_transport(settings))
+        host = FramedHost(_transport(settings, console))
         try:
             reply = host.run(step)
             return tuple(is_built(plan, read_image(reply[plan.stage])) for plan in plans)
@@ -169,30 +173,47 @@ def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console:
     from xbtasks.context import archive
     from xbtasks.host.framed import FramedHost
     from xbtasks.host.recording import Evidence
+    from xbtasks.ownside import OwnSide
     from xbtasks.stages import context_files, find_stage
 
-    transport = _transport(settings)
+    transport = _transport(settings, console)
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
-    evidence = Evidence(runs_directory() / run_id)
-    _note(evidence, plan, run_id, transport.label)
+    try:
+        evidence = Evidence(runs_directory() / run_id)
+        _note(evidence, plan, run_id, transport.label)
+    except OSError as error:
+        raise UsageError(f"the evidence can't be kept: {error}", hint=_WHERE) from error
+    own = OwnSide(keep=lambda noted: evidence.write(_OWN_SIDE, noted))
+    permission = _permission(settings, transport.label, console)
 
-    def contexts(stage: StagePlan) -> bytes:
+    def context_of(stage: StagePlan) -> bytes:
         if discovery is None:
             raise UsageError("there is no checkout to build from")
         return archive(context_files(find_stage(discovery, stage.stage), discovery.repo))
 
     host = FramedHost(transport, evidence)
-    tools = Tools(run_id, host, contexts, _permission(settings, transport.label), evidence.keep, console)
+    tools = Tools(
+        run_id,
+        host,
+        contexts=lambda stage: own.call(f"context of {stage.stage}", lambda: context_of(stage)),
+        permission=lambda what: own.call(f"permission to {what}", lambda: permission(what)),
+        keep=evidence.keep,
+        reporter=console,
+    )
     empty = Result(run_id, plan.command, transport.label, str(evidence.directory))
     try:
         result = perform(plan, tools, empty)
+        evidence.write("result.json", result.to_json())
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CannotJudge(f"the evidence can't be kept: {error}", hint=_WHERE) from error
     finally:
         host.close()
-    evidence.write("result.json", result.to_json())
     return result
 
 
-def clean_run(settings: Settings, *, everything: bool) -> Removal:
+def clean_run(settings: Settings, console: Console, *, everything: bool) -> Removal:
     """Remove what xbtasks made on the host that the knobs name."""
     from xbtasks.backends import BACKENDS
     from xbtasks.cleanup import clean
@@ -200,7 +221,7 @@ def clean_run(settings: Settings, *, everything: bool) -> Removal:
     from xbtasks.host.framed import FramedHost
     from xbtasks.settings import staging_directory
 
-    host = FramedHost(_transport(settings))
+    host = FramedHost(_transport(settings, console))
     directories = {backend.name: staging_directory(settings, backend) for backend in BACKENDS.values()}
     try:
         return clean(
@@ -222,17 +243,27 @@ def replay(directory: Path, console: Console) -> Result:
         UsageError: ``directory`` holds no evidence of this version.
     """
     from xbtasks.host.recording import RecordedHost
+    from xbtasks.ownside import OwnSide
 
+    noted = directory / _OWN_SIDE
     try:
         note = json.loads((directory / "run.json").read_bytes())
         schema, run_id, label = note["schema"], str(note["run"]), str(note["host"])
+        own = OwnSide(json.loads(noted.read_bytes()) if noted.exists() else {})
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{directory} holds no evidence of a run: {error}") from error
     if schema != _SCHEMA:
         raise UsageError(f"{directory} was recorded in form {schema}, this version reads {_SCHEMA}")
     plan = RunPlan.from_json(note["plan"])
     host = RecordedHost(directory, label)
-    tools = Tools(run_id, host, lambda _: b"", lambda _: None, lambda name, _: str(directory / name), console)
+    tools = Tools(
+        run_id,
+        host,
+        contexts=lambda stage: own.call(f"context of {stage.stage}", bytes),
+        permission=lambda what: own.call(f"permission to {what}", lambda: None),
+        keep=lambda name, _: str(directory / name),
+        reporter=console,
+    )
     return perform(plan, tools, Result(run_id, plan.command, label, str(directory)))
 
 
@@ -256,7 +287,7 @@ def _note(evidence: Evidence, plan: RunPlan, run_id: str, host: str) -> None:
     )
 
 
-def _transport(settings: Settings) -> Transport:
+def _transport(settings: Settings, console: Console) -> Transport:
     """Return the way to the host that the knobs name; a connection is made with the first step.
 
     Raises:
@@ -273,11 +304,10 @@ def _transport(settings: Settings) -> Transport:
     from xbtasks.settings import Source
 
     if settings.host is None:
-        if not sys.stdin.isatty():
+        if not console.can_ask:
             raise UsageError("XB_MODE is ssh and no host is named", hint="set XB_HOST or give --host")
-        return _transport(
-            settings.with_host(input("Host (user@host[:port] or an ssh_config alias): ").strip())
-        )
+        answer = console.ask("Host (user@host[:port] or an ssh_config alias):")
+        return _transport(settings.with_host(answer), console)
 
     defaults = {knob.name: str(Path(knob.default).expanduser()) for knob in KNOBS}
 
@@ -297,16 +327,15 @@ def _transport(settings: Settings) -> Transport:
     return SshTransport(str(settings.host), dialer)
 
 
-def _permission(settings: Settings, host: str) -> Callable[[str], None]:
+def _permission(settings: Settings, host: str, console: Console) -> Callable[[str], None]:
     """Return what asks before a remote build (SPEC 7.2); on the local host nothing has to be asked."""
 
     def ask(what: str) -> None:
         if host == "local" or settings.yes:
             return
-        if not sys.stdin.isatty():
+        if not console.can_ask:
             raise Refused(f"not confirmed: {what} on {host}", hint="--yes or XB_YES=1 confirms")
-        answer = input(f"{what} on {host}? [y/N] ")
-        if answer.strip().lower() not in ("y", "yes"):
+        if console.ask(f"{what} on {host}? [y/N]").lower() not in ("y", "yes"):
             raise Refused(f"not confirmed: {what} on {host}")
 
     return ask

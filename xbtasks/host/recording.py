@@ -9,19 +9,27 @@ Layout of an evidence directory (``$XDG_STATE_HOME/xbtasks/runs/<time>-<run id>/
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
+import zlib
 from typing import TYPE_CHECKING
 
-from xbtasks.errors import CannotJudge, DeadlineExceeded, EngineDown, HostUnreachable, LostReply, UsageError
+from xbtasks.errors import (
+    CannotJudge,
+    DeadlineExceeded,
+    EngineDown,
+    HostUnreachable,
+    Interrupted,
+    LostReply,
+    UsageError,
+)
 from xbtasks.host import frame
 from xbtasks.host.step import Host, LiveSink, Reply, Step
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from xbtasks.host.framed import Exchange
+    from xbtasks.host.wire import Answer
 
 __all__ = ["Evidence", "RecordedHost"]
 
@@ -39,7 +47,7 @@ class Evidence:
         step: Step,
         marker: str,
         script: bytes,
-        answer: Exchange,
+        answer: Answer,
         seconds: float,
         failure: str,
     ) -> None:
@@ -94,6 +102,7 @@ class RecordedHost(Host):
         Raises:
             LostReply: the recording holds no whole answer to this step.
             CannotJudge: what the recorded step itself ended with.
+            Interrupted: it was interrupted.
         """
         del live
         if self._next >= len(self._folders):
@@ -104,20 +113,22 @@ class RecordedHost(Host):
         if entry["step"] != step.name:
             raise LostReply(f"the evidence holds step {entry['step']} where step {step.name} is asked for")
         if entry["failure"]:
-            with contextlib.suppress(StopIteration):
-                # a lost step was followed by its clean-up, which has nothing to say
-                if _entry(self._folders[self._next])["step"] == f"{step.name}.cleanup":
-                    self._next += 1
+            # a lost step may have been followed by its clean-up, which has nothing to say
+            for following in self._folders[self._next : self._next + 1]:
+                self._next += _entry(following)["step"] == f"{step.name}.cleanup"
             kind, _, message = str(entry["failure"]).partition(": ")
+            if kind == KeyboardInterrupt.__name__:
+                raise Interrupted(f"interrupted in step {step.name}")
             raise _FAILURES.get(kind, CannotJudge)(message)
         marker = str(entry["marker"])
         if frame.script(step, marker).encode() != _read(folder / "script.sh"):
             raise LostReply(f"step {step.name} of the evidence asked the host something else")
         try:
             stdout, stderr = (gzip.decompress(_read(folder / name)) for name in ("stdout.gz", "stderr.gz"))
-        except (OSError, EOFError) as error:
+            seconds = float(str(entry["seconds"]))
+        except (EOFError, OSError, ValueError, zlib.error) as error:
             raise LostReply(f"step {step.name} of the evidence can't be read: {error}") from error
-        return frame.parse(step, marker, stdout, stderr=stderr, seconds=float(str(entry["seconds"])))
+        return frame.parse(step, marker, stdout, stderr=stderr, seconds=seconds)
 
     def close(self) -> None:
         """Nothing is held."""

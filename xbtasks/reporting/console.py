@@ -41,6 +41,20 @@ class Console:
         )
         print(safe.encode(encoding, "replace").decode(encoding), file=self._out, flush=True)
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person can answer: stdin is a terminal."""
+        return sys.stdin is not None and sys.stdin.isatty()
+
+    def ask(self, question: str) -> str:
+        """Return the answer to ``question``, empty at the end of the input.
+
+        The question is on stderr where stdout goes to a file: nobody would see it, and the file is data.
+        """
+        where = self._out if self._out.isatty() else sys.stderr
+        print(one_line(question), end=" ", file=where, flush=True)
+        return sys.stdin.readline().strip()
+
     def status(self, word: str) -> str:
         """Return a status or verdict word, coloured on a terminal."""
         code = _COLOURS.get(word)

@@ -25,7 +25,7 @@ def stages(call: Call) -> ExitCode:
 
     discovery = discover_stages(call.settings)
     chosen = of_backend(discovery, call.text("backend"))
-    built = built_states(call.settings, discovery, chosen)
+    built = built_states(call.settings, discovery, chosen, call.console)
     call.document(stage_documents(discovery, chosen, built))
     show_stages(discovery, chosen, built, call.console)
     return ExitCode.PASSED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,7 +111,7 @@ def named_stages(call: Call) -> list[Stage]:
     name = call.text("stage")
     if name:
         return [find_stage(discovery, name)]
-    if not sys.stdin.isatty():
+    if not call.console.can_ask:
         names = ", ".join(stage.name for stage in discovery.stages)
         raise UsageError("no stage is named", hint=f"the Dockerfile has {names}")
     return _ask_stages(call, discovery)
@@ -122,7 +121,7 @@ def clean_host(call: Call) -> ExitCode:
     """Remove what xbtasks made on the host and say what that was."""
     from xbtasks.session import clean_run
 
-    removal = clean_run(call.settings, everything=call.switch("all"))
+    removal = clean_run(call.settings, call.console, everything=call.switch("all"))
     for line in removal.removed:
         call.console.say(f"removed {line}")
     for line in removal.kept:
@@ -150,10 +149,7 @@ def case_numbers(call: Call) -> list[int]:
 def _ask_stages(call: Call, discovery: Discovery) -> list[Stage]:
     for number, stage in enumerate(discovery.stages, 1):
         call.console.say(f"  {number:2}  {stage.name}")
-    try:
-        answer = input("Which stages? Numbers, such as 1 or 1,3; all; empty to stop: ")
-    except EOFError:
-        answer = ""
+    answer = call.console.ask("Which stages? Numbers, such as 1 or 1,3; all; empty to stop:")
     words = answer.replace(",", " ").split()
     if words == ["all"]:
         return list(discovery.stages)
@@ -164,6 +160,6 @@ def _ask_stages(call: Call, discovery: Discovery) -> list[Stage]:
 
 
 def _finish(call: Call, result: Result) -> ExitCode:
-    call.document(result.to_json())
     show_result(result, call.console)
+    call.document(result.to_json())
     return result.exit_code

@@ -11,6 +11,9 @@ read -r sent
 base64 -d >"$tmp/context.tar.gz"
 set -- $(sha256sum <"$tmp/context.tar.gz")
 [ "$1" = "$sent" ] || { echo "context corrupt in transit: sha256 $1, sent $sent" >&2; exit 65; }
+# a step of the build may run as any user: what it reads mustn't depend on our umask
+umask 022
 mkdir "$tmp/tree"
 tar -xpzf "$tmp/context.tar.gz" -C "$tmp/tree"
-[ -d "$dir" ] || mv "$tmp/tree" "$dir"
+# where another run was quicker its folder stays: it has the same digest
+mv -T "$tmp/tree" "$dir" 2>/dev/null || [ -d "$dir" ]
