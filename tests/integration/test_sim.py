@@ -49,7 +49,7 @@ except XbError as error:
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
     sys.exit(int(error.exit_code))
 """
-FIXED_FOLDERS = ("/run/containerd", "/run/docker", "/opt/containerd")
+FIXED_FOLDERS = ("/run/containerd", "/run/docker", "/run/runc", "/opt/containerd")
 
 
 @dataclass

@@ -31,7 +31,7 @@ _SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
 
 # Folders that dockerd and containerd use whatever their settings are. The private engine sees empty ones of
 # its own in their place, so that a docker that the machine has is never met.
-_FIXED_FOLDERS: Final = (Path("/run/containerd"), Path("/run/docker"), Path("/opt/containerd"))
+_FIXED_FOLDERS: Final = tuple(map(Path, ("/run/containerd", "/run/docker", "/run/runc", "/opt/containerd")))
 
 
 def runs_as_configured(paths: SimPaths, programs: Path) -> bool:

@@ -48,9 +48,11 @@ def is_engine_process(paths: SimPaths, pid: int) -> bool:
 
 
 def any_engine_runs() -> bool:
-    """Tell whether any simulated host's engine runs on this machine."""
+    """Tell whether any simulated host's engine runs on this root file system."""
     prefix = os.fsencode(f"{MARKER}=")
-    return any(entry.startswith(prefix) for pid in _all_pids() for entry in _environment(pid))
+    return any(
+        entry.startswith(prefix) for pid in _all_pids() for entry in _environment(pid) if _shares_root(pid)
+    )
 
 
 def stop_all(paths: SimPaths, daemon: int | None) -> None:
@@ -83,7 +85,7 @@ def remove_cgroups(paths: SimPaths) -> None:
 
 def run_from(folder: Path) -> bool:
     """Tell whether any process runs a program that lies in ``folder``."""
-    return any(_executable(pid).startswith(f"{folder}/") for pid in _all_pids())
+    return any(_runs_from(pid, folder) for pid in _all_pids())
 
 
 def _family(paths: SimPaths) -> frozenset[int]:
@@ -139,11 +141,12 @@ def _parent(pid: int) -> int:
     return int(fields[1]) if len(fields) > 1 else 0
 
 
-def _executable(pid: int) -> str:
+def _runs_from(pid: int, folder: Path) -> bool:
+    link = _PROC / str(pid) / "exe"
     try:
-        return str((_PROC / str(pid) / "exe").readlink())
-    except OSError:
-        return ""
+        return link.readlink().is_relative_to(folder) and link.samefile(link.readlink())
+    except OSError:  # ended meanwhile, or a file of another root file system
+        return False
 
 
 def _read(path: Path) -> str:

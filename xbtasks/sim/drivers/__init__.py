@@ -1,0 +1,1 @@
+"""Simulated drivers: the cards of the simulated host, who uses them, and the vendors' libraries for them."""
