@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,7 +95,8 @@ def shims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shims:
 
 
 def ask(step: Step, evidence: Path | None = None) -> Reply:
-    return FramedHost(LocalTransport(), Evidence(evidence) if evidence else None).run(step)
+    with closing(FramedHost(LocalTransport(), Evidence(evidence) if evidence else None)) as host:
+        return host.run(step)
 
 
 def facts(
@@ -391,10 +394,18 @@ def as_nobody(*sections: Step) -> Reply:
     who: dict[str, object] = (
         {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     )
-    done = subprocess.run(
-        ("sh", "-c", frame.bootstrap(len(script))), input=script, capture_output=True, cwd="/", **who
-    )
-    return frame.parse(step, "xb-nobody.1", done.stdout, stderr=done.stderr)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(shlex.split(frame.LOOP), stdin=pipe, stdout=pipe, cwd="/", **who) as shell:
+        assert shell.stdin
+        assert shell.stdout
+        shell.stdin.write(b"%d\n%s" % (len(script), script))
+        shell.stdin.flush()
+        answer = []
+        while not answer or not answer[-1].startswith(b"xb-nobody.1 end "):
+            answer.append(shell.stdout.readline())
+            assert answer[-1]
+        shell.stdin.close()
+    return frame.parse(step, "xb-nobody.1", b"".join(answer))
 
 
 def test_absence_is_not_claimed_of_what_could_not_be_seen(

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import io
 import logging
 import random
 import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import HostUnreachable, UsageError
 from xbtasks.host.failures import Failure, unreachable
+from xbtasks.host.proxy import ProxyProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from fabric import Connection
     from paramiko import SSHConfig
 
-    from xbtasks.host.proxy import ProxyProcess
     from xbtasks.host.sshconfig import HostConfig
     from xbtasks.references import HostSpec
     from xbtasks.values import HostKeys
@@ -50,6 +51,12 @@ class Line:
         self.connection.client.close()
         for part in reversed(self.below):
             part.close()
+
+    def cut(self) -> None:
+        """Close all of it without a word to a server that may not listen any more: from below."""
+        for part in self.below:
+            part.close() if isinstance(part, ProxyProcess) else part.cut()
+        self.connection.client.close()
 
 
 class Dialer:
@@ -288,21 +295,21 @@ def _read_config(file: Path | None) -> SSHConfig:
 
     from xbtasks.host.sshconfig import SYSTEM_FILE, expand
 
-    class Config(SSHConfig):
-        # The rest is filled in here, with the user and port that were given on top of ssh_config.
-        TOKENS_BY_CONFIG_KEY: ClassVar = {
-            key: SSHConfig.TOKENS_BY_CONFIG_KEY[key] for key in ("hostname", "match-exec")
-        }
-
     if file is not None:
         text = expand(file, required=True)
     else:
         user = expand(Path.home() / ".ssh/config", required=False)
         text = f"{user}Match all\n{expand(SYSTEM_FILE, required=False)}"
+    config = SSHConfig()
+    # Other settings are filled in later, with the user and port that were given on top of ssh_config.
+    config.TOKENS_BY_CONFIG_KEY = {
+        key: SSHConfig.TOKENS_BY_CONFIG_KEY[key] for key in ("hostname", "match-exec")
+    }
     try:
-        return Config.from_text(text)
+        config.parse(io.StringIO(text))
     except ConfigParseError as error:
         raise UsageError(f"ssh_config: {error}") from error
+    return config
 
 
 def _jump_spec(text: str) -> HostSpec:
@@ -321,8 +328,6 @@ def _jump_spec(text: str) -> HostSpec:
 
 
 def _start_proxy(command: str, where: str) -> ProxyProcess:
-    from xbtasks.host.proxy import ProxyProcess
-
     try:
         return ProxyProcess(command)
     except OSError as error:

@@ -10,6 +10,9 @@ Wire format, one line each, every line led by a marker that is random per run an
     <marker> e <base64 of stderr>      (any number)
     <marker> end <number of sections> <sha256 of the section lines>
 
+and, as the last line on stderr, ``<marker> over``. A host that lacks what the script needs answers
+``<marker> abort <reason>`` instead.
+
 Lines without the marker are noise (login banners, rc files, wall messages): counted, never read. A
 frame that isn't whole to the last digest is lost, and a lost frame is never a verdict.
 """
@@ -17,60 +20,25 @@ frame that isn't whole to the last digest is lost, and a lost frame is never a v
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import HostUnreachable, LostReply
+from xbtasks.host.programs import program_text
 from xbtasks.host.step import Reply, Section, SectionReply, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["bootstrap", "parse", "script"]
+__all__ = ["LOOP", "parse", "script"]
 
-# Each section runs in the background and is waited for, so that a signal to this shell reaches it:
-# timeout(1) leads a process group of its own. fd 3 keeps the payload, which background jobs lose as fd 0.
-_PROLOGUE = r"""
-export LC_ALL=C
-umask 077
-exec 3<&0 </dev/null
-T=$(mktemp -d "${TMPDIR:-/tmp}/xbtasks.XXXXXXXX") || { printf '\n%s abort tmp\n' "$M"; exit 97; }
-P=
-trap 'rm -rf "$T"' EXIT
-trap 'trap "" HUP INT TERM; [ -n "$P" ] && kill -TERM "$P" 2>/dev/null && wait "$P"; exit 143' HUP INT TERM
-for tool in base64 sha256sum timeout sed wc tee mkfifo; do
-  command -v "$tool" >/dev/null 2>&1 || { printf '\n%s abort tool %s\n' "$M" "$tool"; exit 97; }
-done
-: >"$T/headers"
-N=0
-digest() { set -- $(sha256sum <"$1"); printf %s "$1"; }
-size() { set -- $(wc -c <"$1"); printf %s "$1"; }
-body() { base64 <"$1" | sed "s/^/$M $2 /"; }
-section() {
-  name=$1 deadline=$2 live=$3 payload=$4; shift 4
-  : >"$T/o"; : >"$T/e"; L=
-  begun=$(date +%s)
-  if [ "$payload" = 1 ]; then exec 4<&3; else exec 4</dev/null; fi
-  if [ "$live" = 1 ]; then
-    rm -f "$T/live"; mkfifo "$T/live"
-    tee "$T/e" <"$T/live" >&2 & L=$!
-    timeout -k 5 "$deadline" "$@" <&4 >"$T/o" 2>"$T/live" 3<&- 4<&- & P=$!
-  else
-    timeout -k 5 "$deadline" "$@" <&4 >"$T/o" 2>"$T/e" 3<&- 4<&- & P=$!
-  fi
-  wait "$P"; status=$?; P=
-  [ -z "$L" ] || wait "$L"
-  exec 4<&-
-  ended=$(date +%s)
-  line="$name $status $((ended - begun)) $(size "$T/o") $(digest "$T/o") $(size "$T/e") $(digest "$T/e")"
-  printf '%s\n' "$line" >>"$T/headers"
-  printf '%s section %s\n' "$M" "$line"
-  body "$T/o" o
-  body "$T/e" e
-  N=$((N + 1))
-}
-"""
-_EPILOGUE = r"""
-printf '%s end %s %s\n' "$M" "$N" "$(digest "$T/headers")"
+LOOP: Final = (
+    "sh -c 'trap : TERM; while IFS= read -r n; do"
+    ' s=$(dd bs=1 count=$n 2>/dev/null) || exit 96; (eval "$s"); done\''
+)
+"""The command for a login shell of any kind that runs one script after another from its stdin.
+
+Each comes behind a line with its length. A plain ``sh`` would read ahead into a payload and execute it; dd
+takes just the script's bytes. The words mean the same to POSIX shells, csh and fish.
 """
 
 
@@ -78,25 +46,23 @@ def script(step: Step, marker: str) -> str:
     """Return the shell text of ``step``; its reply is led by ``marker``.
 
     Raises:
-        ValueError: the marker or a section's name isn't a plain word (a fault of the caller).
+        ValueError: a fault of the caller: a name that is no plain word, a NUL in a command, a payload that no
+            section takes or several do.
     """
     _require_word(marker)
-    lines = [f"M={marker}", _PROLOGUE.strip(), rf"printf '\n%s begin {len(step.sections)}\n' " + '"$M"']
+    payloads = sum(section.payload for section in step.sections)
+    if payloads > 1 or (step.payload and not payloads):
+        raise ValueError(f"step {step.name}: a payload needs one section to go to")
+    lines = ["{", f"M={marker} A={payloads}", program_text("head").rstrip()]
+    lines.append(rf"printf '\n%s begin {len(step.sections)}\n' " + '"$M"')
     for section in step.sections:
         _require_word(section.name)
+        if any("\0" in word for word in section.argv):
+            raise ValueError(f"section {section.name}: no command can be given a NUL")
         options = f"{section.name} {section.deadline:d} {section.live:d} {section.payload:d}"
         lines.append(f"section {options} {shlex.join(section.argv)}")
-    lines.append(_EPILOGUE.strip())
-    return "\n".join(lines) + "\n"
-
-
-def bootstrap(script_length: int) -> str:
-    """Return the command for a login shell of any kind that runs the first ``script_length`` bytes of stdin.
-
-    A plain ``sh`` would read ahead into the payload and execute it; dd takes just the script's bytes.
-    Measured right under dash, bash and tcsh.
-    """
-    return f"sh -c 'eval \"$(dd bs=1 count={script_length:d} 2>/dev/null)\"'"
+    # The braces make a script that was cut short a syntax error: it is run as a whole or not at all.
+    return "\n".join((*lines, "finish", "}")) + "\n"
 
 
 def parse(step: Step, marker: str, output: bytes, *, stderr: bytes = b"", seconds: float = 0.0) -> Reply:
@@ -108,7 +74,7 @@ def parse(step: Step, marker: str, output: bytes, *, stderr: bytes = b"", second
     """
     framed, noise = _split(marker, output)
     if not any(section.live for section in step.sections):
-        noise += _lines(stderr)
+        noise += _split(marker, stderr)[1]
     where = f"step {step.name}"
     if not framed:
         raise LostReply(f"{where}: no reply came back{_tail(noise)}")
@@ -139,15 +105,13 @@ def _split(marker: str, output: bytes) -> tuple[list[list[str]], list[str]]:
     framed: list[list[str]] = []
     noise: list[str] = []
     for line in output.split(b"\n"):
+        if line == lead + b"over":
+            continue
         if line.startswith(lead):
             framed.append(line[len(lead) :].decode("ascii", "replace").split(" "))
         elif line.strip():
             noise.append(line.decode(errors="replace"))
     return framed, noise
-
-
-def _lines(data: bytes) -> list[str]:
-    return [line for line in data.decode(errors="replace").splitlines() if line.strip()]
 
 
 def _tail(noise: Iterable[str]) -> str:

@@ -6,48 +6,72 @@ import secrets
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from xbtasks.errors import CannotJudge, Interrupted, XbError
+from xbtasks.errors import CannotJudge, HostUnreachable, Interrupted, XbError
 from xbtasks.host import frame
-from xbtasks.host.step import Host, LiveSink, Reply, Step
+from xbtasks.host.programs import program
+from xbtasks.host.step import Host, LiveSink, Reply, Section, Step
+from xbtasks.host.wire import Answer, Request, WireEnded, converse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from xbtasks.host.recording import Evidence
+    from xbtasks.host.wire import Wire
 
-__all__ = ["Exchange", "FramedHost", "Transport"]
-
-
-class Exchange:
-    """What a transport brought back: everything that came on stdout and stderr, and how it ended."""
-
-    __slots__ = ("stderr", "stdout")
-
-    def __init__(self, stdout: bytes, stderr: bytes) -> None:
-        self.stdout = stdout
-        self.stderr = stderr
+__all__ = ["FramedHost", "Transport"]
 
 
-class Transport(Protocol):
-    """Carries a script and its payload to the host's ``sh`` and brings its output back."""
+class Transport(ABC):
+    """A way to a host: one wire at a time, opened when it is needed, given up when a step on it is lost."""
 
-    @property
-    def label(self) -> str:
-        """What a person calls the host."""
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._wire: Wire | None = None
+        self._proven = False
 
-    def exchange(self, script: bytes, payload: bytes, deadline: float, live: LiveSink | None) -> Exchange:
-        """Run ``script`` with ``payload`` behind it on its stdin; stderr goes to ``live`` as it comes.
+    @abstractmethod
+    def open(self) -> Wire:
+        """Return a new wire to the host.
 
         Raises:
             HostUnreachable: no connection or no shell.
-            DeadlineExceeded: not ended after ``deadline`` seconds; the local side has given up.
         """
 
+    def exchange(self, request: Request, answer: Answer) -> None:
+        """Carry ``request`` to the host and fill ``answer``.
+
+        Raises:
+            HostUnreachable: no connection or no shell; nothing was run.
+            DeadlineExceeded: no whole answer within the deadline; the step was given up.
+            LostReply: the wire ended before the answer was whole.
+        """
+        if self._wire is None:
+            self._wire, self._proven = self.open(), False
+        try:
+            converse(self._wire, request, answer)
+        except WireEnded:
+            error = self._wire.why_ended(answer, proven=self._proven)
+            self._give_up()
+            raise error from None
+        except BaseException:
+            self._give_up()
+            raise
+        self._proven = True
+
     def close(self) -> None:
-        """Close the connection."""
+        """End the connection."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
+    def _give_up(self) -> None:
+        if self._wire is not None:
+            wire, self._wire = self._wire, None
+            wire.abandon()
 
 
 class FramedHost(Host):
@@ -67,29 +91,36 @@ class FramedHost(Host):
 
     def run(self, step: Step, live: LiveSink | None = None) -> Reply:
         """Run ``step``; what a lost step may have left is removed before the error goes on."""
+        marker = self._next_marker()
         try:
-            return self._exchange(step, live)
+            return self._exchange(step, marker, live)
+        except HostUnreachable:
+            raise  # nothing was run
         except CannotJudge as error:
-            self._rescue(step)
+            self._rescue(step, marker)
             error.hint = f"{error.hint}{self._leftovers()}".lstrip("; ")
             raise
         except KeyboardInterrupt:
-            self._rescue(step)
+            self._rescue(step, marker)
             raise Interrupted(f"interrupted in step {step.name}{self._leftovers()}") from None
 
     def close(self) -> None:
         """Close the connection."""
         self._transport.close()
 
-    def _exchange(self, step: Step, live: LiveSink | None) -> Reply:
+    def _next_marker(self) -> str:
         self._count += 1
-        marker = f"xb-{self._run}.{self._count}"
+        return f"xb-{self._run}.{self._count}"
+
+    def _exchange(self, step: Step, marker: str, live: LiveSink | None) -> Reply:
         script = frame.script(step, marker).encode()
-        answer, failure = Exchange(b"", b""), ""
+        takes_payload = any(section.payload for section in step.sections)
+        request = Request(script, marker, step.deadline, step.payload_chunks() if takes_payload else None)
+        answer, failure = Answer(marker, live), ""
         begun = time.monotonic()
         seconds = 0.0
         try:
-            answer = self._transport.exchange(script, step.payload, step.deadline, live)
+            self._transport.exchange(request, answer)
             seconds = round(time.monotonic() - begun, 3)
             return frame.parse(step, marker, answer.stdout, stderr=answer.stderr, seconds=seconds)
         except (XbError, KeyboardInterrupt) as error:
@@ -99,21 +130,19 @@ class FramedHost(Host):
             if self._evidence is not None:
                 self._evidence.record(self._count, step, marker, script, answer, seconds, failure)
 
-    def _rescue(self, step: Step) -> None:
-        if not step.on_loss:
-            return
-        cleanup = Step(f"{step.name}.cleanup", step.on_loss)
+    def _rescue(self, step: Step, marker: str) -> None:
+        """End what still runs of a lost step, over a new connection, then remove what it may have left."""
+        stop = Section("stop", program("stop", marker), deadline=30)
+        cleanup = Step(f"{step.name}.cleanup", (stop, *step.on_loss))
+        left = (f"step {step.name}, which may run on", *(section.argv[-1] for section in step.on_loss))
         with _uninterrupted():
             try:
-                reply = self._exchange(cleanup, None)
+                reply = self._exchange(cleanup, self._next_marker(), None)
             except CannotJudge:
-                self.left_behind += tuple(section.argv[-1] for section in step.on_loss)
+                self.left_behind += left
             else:
-                self.left_behind += tuple(
-                    section.argv[-1]
-                    for section, answer in zip(step.on_loss, reply.sections, strict=True)
-                    if not answer.ok
-                )
+                failed = zip(left, reply.sections, strict=True)
+                self.left_behind += tuple(what for what, answer in failed if not answer.ok)
 
     def _leftovers(self) -> str:
         if not self.left_behind:
@@ -123,7 +152,7 @@ class FramedHost(Host):
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C off for the few seconds that removing a container takes."""
+    """Hold Ctrl-C off for the few seconds that ending a step and removing a container take."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,119 +1,118 @@
-"""The local host: the same script and frame as everywhere, through a child ``sh``."""
+"""The local host: the same loop, script and frame as everywhere, through a child ``sh``."""
 
 from __future__ import annotations
 
 import os
 import selectors
+import shlex
 import signal
+import socket
 import subprocess
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import DeadlineExceeded, HostUnreachable
-from xbtasks.host.frame import bootstrap
-from xbtasks.host.framed import Exchange, Transport
+from xbtasks.errors import HostUnreachable, LostReply
+from xbtasks.host.frame import LOOP
+from xbtasks.host.framed import Transport
+from xbtasks.host.wire import Wire
 
 if TYPE_CHECKING:
-    from xbtasks.host.step import LiveSink
+    from xbtasks.errors import XbError
+    from xbtasks.host.wire import Answer
 
 __all__ = ["LocalTransport"]
 
-_CHUNK = 65536
+_CHUNK: Final = 65536
 
 
 class LocalTransport(Transport):
-    """Runs scripts in a session of their own, so that a terminal's Ctrl-C reaches them only through us."""
+    """Runs scripts on this machine."""
 
-    @property
-    def label(self) -> str:
-        """``local``."""
-        return "local"
+    def __init__(self) -> None:
+        super().__init__("local")
 
-    def exchange(self, script: bytes, payload: bytes, deadline: float, live: LiveSink | None) -> Exchange:
-        """Run ``script`` with ``payload`` on its stdin.
+    def open(self) -> Wire:
+        """Start a shell.
 
         Raises:
             HostUnreachable: there is no ``sh``.
-            DeadlineExceeded: it has not ended after ``deadline`` seconds; it was stopped.
         """
+        return _ShellWire()
+
+
+class _ShellWire(Wire):
+    """A child shell in a session of its own, so that a terminal's Ctrl-C reaches it only through us."""
+
+    def __init__(self) -> None:
+        # A socket, unlike a pipe, can be shut while another thread waits to write to it.
+        self._input, theirs = socket.socketpair()
         try:
-            # The same words as a remote login shell would get, so that both ways are one way.
-            child = subprocess.Popen(
-                ["sh", "-c", bootstrap(len(script))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            with theirs:
+                # The words that a remote login shell would get, split as it would split them.
+                self._child = subprocess.Popen(
+                    shlex.split(LOOP),
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
         except OSError as error:
+            self._input.close()
             raise HostUnreachable(f"no sh can be started here: {error}") from error
-        try:
-            answer = _pump(child, script + payload, time.monotonic() + deadline, live)
-            child.wait()
-        except BaseException:
-            _stop(child)
-            raise
-        return answer
+        assert self._child.stdout is not None  # noqa: S101 - both are pipes
+        assert self._child.stderr is not None  # noqa: S101
+        self._outputs = (self._child.stdout, self._child.stderr)
+        self._selector = selectors.DefaultSelector()
+        for stream in self._outputs:
+            self._selector.register(stream, selectors.EVENT_READ)
+
+    def send(self, data: bytes) -> None:
+        """Send ``data`` to the shell's stdin."""
+        self._input.sendall(data)
+
+    def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
+        """Return what came on stdout and stderr; None when both have ended."""
+        if not self._selector.get_map():
+            return None
+        arrived = dict.fromkeys(self._outputs, b"")
+        for key, _ in self._selector.select(seconds):
+            chunk = os.read(key.fd, _CHUNK)
+            if not chunk:
+                self._selector.unregister(key.fileobj)
+            for stream in self._outputs:
+                if key.fileobj is stream:
+                    arrived[stream] = chunk
+        stdout, stderr = arrived.values()
+        return stdout, stderr
+
+    def why_ended(self, answer: Answer, *, proven: bool) -> XbError:
+        """Say that the shell was killed: it doesn't end by itself."""
+        del answer, proven
+        return LostReply("the shell that ran the step ended")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """End the idle shell."""
+        self._input.shutdown(socket.SHUT_WR)
+        self._wait(2.0)
 
+    def abandon(self) -> None:
+        """End the step: asked first, so that it can end its children and remove its files, then killed."""
+        self._input.shutdown(socket.SHUT_RDWR)
+        self._signal(signal.SIGTERM)
+        self._wait(8.0)
 
-def _pump(child: subprocess.Popen[bytes], data: bytes, until: float, live: LiveSink | None) -> Exchange:
-    """Feed ``data`` and read both streams at once, so that neither side can wait for the other."""
-    assert child.stdin is not None  # noqa: S101 - all three are pipes, see Popen above
-    assert child.stdout is not None  # noqa: S101
-    assert child.stderr is not None  # noqa: S101
-    stdout: list[bytes] = []
-    stderr: list[bytes] = []
-    rest = memoryview(data)
-    os.set_blocking(child.stdin.fileno(), False)
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdin, selectors.EVENT_WRITE, None)
-        selector.register(child.stdout, selectors.EVENT_READ, stdout)
-        selector.register(child.stderr, selectors.EVENT_READ, stderr)
-        while selector.get_map():
-            left = until - time.monotonic()
-            if left <= 0:
-                raise DeadlineExceeded("the step was stopped: no answer within its deadline")
-            for key, _ in selector.select(min(left, 1.0)):
-                if key.fileobj is child.stdin:
-                    rest = _feed(child.stdin.fileno(), rest)
-                    if not rest:
-                        selector.unregister(child.stdin)
-                        child.stdin.close()
-                    continue
-                chunk = os.read(key.fd, _CHUNK)
-                if not chunk:
-                    selector.unregister(key.fileobj)
-                    continue
-                key.data.append(chunk)
-                if key.data is stderr and live is not None:
-                    live(chunk)
-    return Exchange(b"".join(stdout), b"".join(stderr))
-
-
-def _feed(fd: int, rest: memoryview) -> memoryview:
-    try:
-        return rest[os.write(fd, rest[:_CHUNK]) :]
-    except BlockingIOError:
-        return rest
-    except BrokenPipeError:
-        return rest[:0]
-
-
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """End the script: asked first, so that it can end its own child and remove its files, then killed."""
-    for number, patience in ((signal.SIGTERM, 8.0), (signal.SIGKILL, 2.0)):
+    def _wait(self, seconds: float) -> None:
         try:
-            os.killpg(child.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            child.wait(patience)
-            break
+            self._child.wait(seconds)
         except subprocess.TimeoutExpired:
-            continue
-    for pipe in (child.stdin, child.stdout, child.stderr):
-        if pipe is not None:
-            pipe.close()
+            self._signal(signal.SIGKILL)
+            self._child.wait()
+        self._input.close()
+        self._selector.close()
+        for stream in self._outputs:
+            stream.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        try:
+            os.killpg(self._child.pid, number)
+        except ProcessLookupError:
+            return

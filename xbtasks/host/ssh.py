@@ -1,74 +1,170 @@
-"""A host over ssh: Fabric's connection, and a channel of it for the work."""
+"""A host over ssh: one of Fabric's connections, and one channel of it that carries every step."""
 
 from __future__ import annotations
 
+import contextlib
 import select
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import DeadlineExceeded
-from xbtasks.host.frame import bootstrap
-from xbtasks.host.framed import Exchange, Transport
+from xbtasks.errors import LostReply
+from xbtasks.host.failures import Failure, unreachable
+from xbtasks.host.frame import LOOP
+from xbtasks.host.framed import Transport
+from xbtasks.host.wire import Wire
 
 if TYPE_CHECKING:
+    from paramiko import Channel
+    from paramiko import Transport as SshConnection
+
+    from xbtasks.errors import XbError
     from xbtasks.host.dial import Dialer, Line
-    from xbtasks.host.step import LiveSink
+    from xbtasks.host.wire import Answer
 
 __all__ = ["SshTransport"]
 
+_CHUNK: Final = 65536
+_ALIVE_INTERVAL: Final = 15  # seconds between two questions whether the server is alive
+_ALIVE_COUNT: Final = 4  # unanswered ones after which the link counts as lost
+
 
 class SshTransport(Transport):
-    """Runs scripts on a host over one ssh connection."""
+    """Runs scripts on a host over ssh."""
 
     def __init__(self, label: str, dialer: Dialer) -> None:
-        self._label = label
+        super().__init__(label)
         self._dialer = dialer
-        self._line: Line | None = None
 
-    @property
-    def label(self) -> str:
-        """The ssh destination."""
-        return self._label
+    def open(self) -> Wire:
+        """Connect and start the far shell.
 
-    def exchange(self, script: bytes, payload: bytes, deadline: float, live: LiveSink | None) -> Exchange:
-        """Run ``script`` with ``payload`` on its stdin."""
-        if self._line is None:
-            self._line = self._dialer.dial()
-        until = time.monotonic() + deadline
-        channel = self._line.connection.create_session()
-        channel.exec_command(bootstrap(len(script)))
-        out: list[bytes] = []
-        err: list[bytes] = []
+        Raises:
+            HostUnreachable: one of them failed, by kind.
+        """
+        line = self._dialer.dial()
+        try:
+            return _ChannelWire(self.label, line, _start_shell(self.label, line))
+        except BaseException:
+            line.close()
+            raise
 
-        def feed() -> None:
-            channel.sendall(script + payload)
-            channel.shutdown_write()
 
-        thread = threading.Thread(target=feed, daemon=True)
-        thread.start()
-        while True:
-            left = until - time.monotonic()
-            if left <= 0:
-                raise DeadlineExceeded("the step was stopped: no answer within its deadline")
-            select.select([channel.fileno()], [], [], min(left, 1.0))
-            got = False
-            if channel.recv_ready():
-                out.append(channel.recv(65536))
-                got = True
-            if channel.recv_stderr_ready():
-                chunk = channel.recv_stderr(65536)
-                err.append(chunk)
-                if live:
-                    live(chunk)
-                got = True
-            if not got and (channel.eof_received or channel.closed):
-                break
-        channel.close()
-        return Exchange(b"".join(out), b"".join(err))
+def _start_shell(label: str, line: Line) -> Channel:
+    from paramiko import ChannelException, SSHException
+
+    try:
+        channel: Channel = line.connection.create_session()
+    except ChannelException as error:
+        raise unreachable(Failure.TOO_MANY_SESSIONS, label, f"no channel: {error.text}") from error
+    except (SSHException, EOFError, OSError) as error:
+        raise unreachable(Failure.LINK_LOST, label, f"no channel: {error}") from error
+    try:
+        channel.exec_command(LOOP)
+    except (SSHException, EOFError, OSError) as error:
+        raise unreachable(Failure.SHELL, label, f"it runs no command: {error}") from error
+    return channel
+
+
+class _ChannelWire(Wire):
+    """A channel whose far end is the account's login shell, running the loop."""
+
+    def __init__(self, label: str, line: Line, channel: Channel) -> None:
+        self._label = label
+        self._line = line
+        self._channel = channel
+        interval = line.config.alive_interval or _ALIVE_INTERVAL
+        patience = interval * (line.config.alive_count if line.config.alive_interval else _ALIVE_COUNT)
+        self._pulse = _Pulse(channel.get_transport(), interval, patience)
+        self._pulse.start()
+
+    def send(self, data: bytes) -> None:
+        """Send ``data``; the far end's window says how fast."""
+        while data:
+            sent = self._channel.send(data[:_CHUNK])
+            if not sent:
+                raise BrokenPipeError("the channel is closed")
+            data = data[sent:]
+            self._pulse.felt()
+
+    def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
+        """Return what came on stdout and stderr; None when the channel has ended.
+
+        Raises:
+            LostReply: the server hasn't answered for too long.
+        """
+        select.select([self._channel.fileno()], [], [], seconds)
+        stdout = self._channel.recv(_CHUNK) if self._channel.recv_ready() else b""
+        stderr = self._channel.recv_stderr(_CHUNK) if self._channel.recv_stderr_ready() else b""
+        if stdout or stderr:
+            self._pulse.felt()
+        elif self._channel.eof_received or self._channel.closed:
+            return None
+        if self._pulse.silent:
+            raise LostReply(
+                f"{self._label}: {Failure.LINK_LOST}: no sign of life for {self._pulse.patience} s"
+            )
+        return stdout, stderr
+
+    def why_ended(self, answer: Answer, *, proven: bool) -> XbError:
+        """The link is gone, or the account's shell can't run the loop, or somebody killed it."""
+        if not self._pulse.connected:
+            return LostReply(f"{self._label}: {Failure.LINK_LOST}: the connection ended amid a step")
+        if proven or answer.begun:
+            return LostReply(f"{self._label}: the shell that ran the step ended")
+        said = (answer.stderr or answer.stdout).decode(errors="replace").strip().splitlines()
+        detail = f"it ended with status {self._channel.recv_exit_status()}"
+        return unreachable(Failure.SHELL, self._label, f"{detail}: {said[-1].strip()}" if said else detail)
 
     def close(self) -> None:
-        """Close the connection."""
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        """End the far shell, which is idle, and the connection."""
+        self._pulse.stop()
+        with contextlib.suppress(OSError):
+            self._channel.close()
+        self._line.close()
+
+    def abandon(self) -> None:
+        """Cut the connection. The far shell notices, and ends the step."""
+        self._pulse.stop()
+        self._line.cut()
+
+
+class _Pulse(threading.Thread):
+    """Asks the server now and then whether it is alive, as ssh's ServerAliveInterval does."""
+
+    def __init__(self, connection: SshConnection, interval: int, patience: int) -> None:
+        super().__init__(name="xbtasks-pulse", daemon=True)
+        self._connection = connection
+        self._interval = interval
+        self._ended = threading.Event()
+        self._last = time.monotonic()
+        self.patience = patience
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection is still there, as far as is known."""
+        return self._connection.is_active()
+
+    @property
+    def silent(self) -> bool:
+        """Whether there was no sign of life for ``patience`` seconds."""
+        return time.monotonic() - self._last > self.patience
+
+    def felt(self) -> None:
+        """Take a sign of life that came by itself."""
+        self._last = time.monotonic()
+
+    def run(self) -> None:
+        from paramiko import SSHException
+
+        while not self._ended.wait(self._interval) and self.connected:
+            try:
+                self._connection.global_request("keepalive@openssh.com", wait=True)
+            except (SSHException, OSError):
+                return  # the channel's end says so too
+            if self.connected:
+                self.felt()
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self._ended.set()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from xbtasks.errors import LostReply
 
-__all__ = ["Host", "LiveSink", "Reply", "Section", "SectionReply", "Step"]
+__all__ = ["Host", "LiveSink", "Payload", "Reply", "Section", "SectionReply", "Step"]
 
 LiveSink = Callable[[bytes], None]
 """Takes chunks of live output, for a person to see. Nothing is ever decided from them."""
@@ -30,9 +30,20 @@ class Section:
     payload: bool = False
 
 
+class Payload(Protocol):
+    """Data too large to be held: made piece by piece while it is sent."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the data.
+
+        Raises:
+            XbError: it can't be read.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A few sections that run one after another in one round trip.
+    """A few sections that run one after another in one round trip. At most one takes the payload.
 
     ``on_loss`` is run over a new connection when the step was lost (deadline, Ctrl-C, dead link): it
     removes by name what the step may have left.
@@ -40,8 +51,12 @@ class Step:
 
     name: str
     sections: tuple[Section, ...]
-    payload: bytes = b""
+    payload: bytes | Payload = b""
     on_loss: tuple[Section, ...] = ()
+
+    def payload_chunks(self) -> Iterator[bytes]:
+        """Return the payload piece by piece."""
+        return iter((self.payload,)) if isinstance(self.payload, bytes) else self.payload.chunks()
 
     @property
     def deadline(self) -> int:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
-__all__ = ["program"]
+__all__ = ["program", "program_text"]
 
 
 def program(name: str, *arguments: str) -> tuple[str, ...]:
     """Return the argv that runs the program ``name`` of this folder on a host with ``arguments``."""
-    text = Path(__file__).with_name(f"{name}.sh").read_text()
-    return ("sh", "-c", text, name, *arguments)
+    return ("sh", "-c", program_text(name), name, *arguments)
+
+
+@cache
+def program_text(name: str) -> str:
+    """Return the program ``name`` of this folder."""
+    return Path(__file__).with_name(f"{name}.sh").read_text()
