@@ -12,6 +12,8 @@ from xbtasks.host.step import Section, Step
 from xbtasks.images import read_image
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from xbtasks.backends.base import Platform
     from xbtasks.engine import BuildRequest, Engine
     from xbtasks.host.step import Reply, SectionReply
@@ -21,8 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["build_step", "built_image", "excerpt", "is_built", "refuse_foreign", "why_build"]
 
 
-def why_build(stage: StagePlan, platform: Platform, image: Image | None, *, rebuild: bool) -> str:
-    """Return why the stage has to be built, or nothing when its image is up to date (as make would)."""
+def why_build(
+    stage: StagePlan, platform: Platform, image: Image | None, recorded: Container[str], *, rebuild: bool
+) -> str:
+    """Return why the stage has to be built, or nothing when its image is up to date (as make would).
+
+    ``recorded`` holds the ids of the images that xbtasks built on the host.
+    """
     if image is None:
         return "there is no image yet"
     if image.stage != stage.stage:
@@ -31,6 +38,8 @@ def why_build(stage: StagePlan, platform: Platform, image: Image | None, *, rebu
         return f"the image is for {image.platform}"
     if image.inputs != stage.digest(platform):
         return "its inputs changed"
+    if image.id not in recorded:
+        return "the image has its labels, but is not one that xbtasks built here"
     return "--rebuild was given" if rebuild else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xbtasks import staging
+from xbtasks import provenance, staging
 from xbtasks.backends import BACKENDS
 from xbtasks.errors import CannotJudge
 from xbtasks.host.programs import program
@@ -55,6 +55,7 @@ def clean(
             (
                 Section("containers", engine.list_containers(), deadline),
                 Section("images", engine.list_images(), deadline),
+                provenance.recorded_section(context_directory, deadline),
                 *(
                     staging.state_section(BACKENDS[name], directory, deadline, f"staged-{name}")
                     for name, directory in directories.items()
@@ -65,12 +66,14 @@ def clean(
     scope = "all" if everything else "unfinished"
     sections = [
         Section(f"container-{number}", engine.remove_container(name), deadline)
-        for number, name in enumerate(_column(survey, "containers", 0))
+        for number, (name, _) in enumerate(_rows(survey, "containers"))
     ]
     if everything:
         sections += [
-            Section(f"image-{number}", engine.remove_image(name), deadline)
-            for number, name in enumerate(_column(survey, "images", 1))
+            provenance.removal_section(
+                f"images-{number}", context_directory, engine.binary, identity, references, deadline
+            )
+            for number, (identity, references) in enumerate(_images(survey).items())
         ]
     sections.append(Section("contexts", program("clean_contexts", context_directory, scope), deadline))
     kept: list[str] = []
@@ -85,13 +88,25 @@ def clean(
     return Removal(tuple(removed), tuple(kept), tuple(left))
 
 
-def _column(reply: Reply, section: str, column: int) -> list[str]:
+def _rows(reply: Reply, section: str) -> list[tuple[str, str]]:
     answer = reply[section]
     if not answer.ok:
         raise CannotJudge(f"the engine can't list its {section}: {answer.error_text.strip()[:300]}")
-    rows = [line.split("\t") for line in answer.text.splitlines() if line.strip()]
-    # an untagged image is named by its id
-    return [row[0] if column and row[column].startswith("<none>") else row[column] for row in rows]
+    pairs = (line.partition("\t") for line in answer.text.splitlines() if line.strip())
+    return [(first, second) for first, _, second in pairs]
+
+
+def _images(survey: Reply) -> dict[str, tuple[str, ...]]:
+    """Return what to remove: the tags that xbtasks gave its images, or an image's id where it has no tag."""
+    recorded = provenance.read_record(survey["recorded"])
+    found: dict[str, tuple[str, ...]] = {}
+    for identity, name in _rows(survey, "images"):
+        if identity not in recorded:
+            continue  # built FROM one of ours, it has its labels
+        untagged = name.startswith("<none>")
+        if untagged or name in recorded[identity]:
+            found[identity] = (*found.get(identity, ()), identity if untagged else name)
+    return found
 
 
 def _removal(step: Step, host: Host) -> tuple[list[str], list[str]]:
@@ -101,7 +116,7 @@ def _removal(step: Step, host: Host) -> tuple[list[str], list[str]]:
     left: list[str] = []
     for section, answer in zip(step.sections, reply.sections, strict=True):
         what = f"{section.name.partition('-')[0]} {section.argv[-1]}"
-        program_ran = section.name.startswith(("contexts", "staging-"))
+        program_ran = section.name.startswith(("contexts", "images-", "staging-"))
         if program_ran:
             removed += [line for line in answer.text.splitlines() if line.strip()]
             what = section.name

@@ -75,10 +75,6 @@ class Engine:
             *("--filter", f"label={LABEL_STAGE}", "--format", form),
         )
 
-    def remove_image(self, reference: str) -> tuple[str, ...]:
-        """Remove a tag, and the image with its last one; not forced, so an image in use stays."""
-        return (self.binary, "image", "rm", "--", reference)
-
     def build(self, request: BuildRequest) -> tuple[str, ...]:
         """Build one stage and load it. Provenance is off: an attestation changes ids and confuses loads."""
         labels = [(LABEL_STAGE, request.stage), (LABEL_INPUTS, request.input_digest)]

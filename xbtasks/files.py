@@ -8,7 +8,25 @@ from pathlib import Path
 
 from xbtasks.errors import UsageError
 
-__all__ = ["write_atomically"]
+__all__ = ["require_writable", "write_atomically"]
+
+
+def require_writable(name: str) -> None:
+    """Return when the file ``name`` can be expected to be written, so that no run is lost for want of that.
+
+    Raises:
+        UsageError: it can't: no name, no such folder, a folder itself, no permission.
+    """
+    target = Path(name)
+    try:
+        kind = "folder" if target.is_dir() else "file" if target.exists() else ""
+        where = target if kind == "file" and not target.is_file() else target.parent
+        if not name or kind == "folder":
+            raise UsageError(f"{name!r} is not the name of a file")
+        if not where.exists() or not os.access(where, os.W_OK):
+            raise UsageError(f"{name} can't be written: {where} is not a folder that can be written")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{name!a} can't be written: {error}") from error
 
 
 def write_atomically(name: str, text: str) -> None:

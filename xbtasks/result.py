@@ -76,9 +76,9 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """Why the verdict is not PASS, in a line."""
+        """Why the verdict is not PASS, or on what terms it is, in a line."""
         reasons = [text for _, text in self.errors]
-        reasons += [case.reason for case in self.cases if case.verdict is not Verdict.PASS and case.reason]
+        reasons += [case.reason for case in self.cases if case.reason]
         return "; ".join(dict.fromkeys(reasons))
 
     def to_json(self) -> dict[str, object]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from xbtasks.errors import ExitCode
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["FIELD_STAGES", "stage_names"]
+__all__ = ["FIELD_STAGES", "meaning", "stage_names"]
 
 FIELD_STAGES: Final = (
     "xbuild-ascend-cann-8-910b",
@@ -20,6 +22,21 @@ FIELD_STAGES: Final = (
     "xbuild-nvidia-cuda-13",
 )
 """The seven stages of the operator's public Dockerfile, listed where there is no checkout."""
+
+
+_MEANINGS = {
+    ExitCode.FAILED: "a check failed",
+    ExitCode.USAGE: "refused, or wrong usage",
+    ExitCode.SKIPPED: "nothing was measured",
+    ExitCode.CANNOT_JUDGE: "could not judge",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+
+def meaning(code: int | None) -> str:
+    """Return what an exit code of ours that isn't 0 means, for nox, which knows only good and bad."""
+    known = next((text for each, text in _MEANINGS.items() if each == code), "did not run to its end")
+    return f"{known} (exit code {code})"
 
 
 def stage_names(environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:

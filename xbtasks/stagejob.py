@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from xbtasks import build, context, images, staging
+from xbtasks import build, context, images, provenance, staging
 from xbtasks.backends.linking import accepted_by_profile, judge_linking
 from xbtasks.backends.profiles import profile_for
 from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of, judge
@@ -53,6 +53,7 @@ class StageJob:
         self._deadline = plan.step_deadline
         self._seconds = 0.0
         self._image_glibc: tuple[int, ...] | None = None
+        self._recorded: frozenset[str] = frozenset()
         self.builds: list[BuildRecord] = []
         self.cases: list[CaseReport] = []
         self.artifacts: list[ArtifactRecord] = []
@@ -68,6 +69,7 @@ class StageJob:
         platform = self._platform()
         state = self._run(self._state_step(platform))
         image = images.read_image(state["image"])
+        self._recorded = frozenset(provenance.read_record(state["recorded"]))
         staged = staging.read_state(stage.backend, state["staged"])
         if self._plan.build:
             image = self._up_to_date(image, platform, state)
@@ -75,6 +77,7 @@ class StageJob:
             raise UsageError(
                 f"stage {stage.stage} is not built on this host", hint=f"inv build {stage.stage}"
             )
+        self._require_own(image, platform)
         files = self._read_artifacts(image, platform)
         staged = self._staged(image, files, staged, platform)
         for number in self._plan.cases:
@@ -113,6 +116,7 @@ class StageJob:
         stage = self._stage
         sections = [
             Section("image", self._engine.inspect_image(stage.image), self._deadline),
+            provenance.recorded_section(self._plan.context_directory, self._deadline),
             self._staging_state(),
         ]
         if self._plan.build:
@@ -124,7 +128,7 @@ class StageJob:
     def _up_to_date(self, image: Image | None, platform: Platform, state: Reply) -> Image:
         """Return the stage's image, built if it is out of date."""
         stage = self._stage
-        why = build.why_build(stage, platform, image, rebuild=self._plan.rebuild)
+        why = build.why_build(stage, platform, image, self._recorded, rebuild=self._plan.rebuild)
         if image is not None and not why:
             self._tools.reporter.say(f"  up to date: {stage.image} has these inputs, nothing was built")
             self.builds.append(BuildRecord(stage.stage, "up to date", "", 0.0))
@@ -165,10 +169,34 @@ class StageJob:
                 self._tools.reporter.say(f"    {line}")
             self._tools.reporter.say(f"  full log: {log}")
             raise
+        self._record(built)
         took = round(self._seconds - begun, 3)
         self.builds.append(BuildRecord(stage.stage, "built", why, took))
         self._tools.reporter.say(f"  built {stage.image} ({built.id[:19]}) in {took:.1f} s")
         return built
+
+    def _record(self, built: Image) -> None:
+        """Note on the host that the image was built, so that the next run can rely on it."""
+        note = provenance.record_section(
+            self._plan.context_directory, built.id, self._stage.image, self._deadline
+        )
+        answer = self._run(Step("record", (note,)))["record"]
+        if answer.ok:
+            self._recorded |= {built.id}
+        else:
+            said = answer.error_text.strip()[:300]
+            self._tools.reporter.say(f"  the build can't be recorded, the next run builds again: {said}")
+
+    def _require_own(self, image: Image, platform: Platform) -> None:
+        """Refuse to judge an image that is another stage's, or for another platform."""
+        stage = self._stage
+        if image.ours and image.stage != stage.stage:
+            raise Refused(f"image {stage.image} is of stage {image.stage}, not of {stage.stage}")
+        if image.platform != platform:
+            raise Refused(
+                f"image {stage.image} is for {image.platform}, not for {platform}",
+                hint=f"--platform chooses; inv build {stage.stage} --platform {platform} builds it",
+            )
 
     # artifacts
 
@@ -290,7 +318,8 @@ class StageJob:
         )
         verdict, rows = judge(required, (self._image_row(case, image, platform), *rows))
         failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
-        reason = _short(tuple(failed)) or accepted_by_profile(rows)
+        terms = [row.detail for row in rows if row.id.endswith(".image") and row.status is Status.WARN]
+        reason = _short(tuple(failed)) or "; ".join([*terms, *filter(None, [accepted_by_profile(rows)])])
         self._report(case, verdict, reason, checks=rows)
 
     def _hardware_case(self, case: Case) -> None:
@@ -305,7 +334,7 @@ class StageJob:
     def _image_row(self, case: Case, image: Image, platform: Platform) -> Check:
         """Say whether the image that is judged is what the checkout would build."""
         check_id = f"{self._stage.backend_name}.case{case.number}.image"
-        why = build.why_build(self._stage, platform, image, rebuild=False)
+        why = build.why_build(self._stage, platform, image, self._recorded, rebuild=False)
         if why:
             detail = (
                 f"{self._stage.image} is judged as it is, but {why}; inv build {self._stage.stage} renews it"

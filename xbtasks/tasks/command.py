@@ -93,6 +93,20 @@ class Call:
             self._console = Console(out, hide=self.settings.banner_re)
         return self._console
 
+    def check_document(self) -> None:
+        """Return when the JSON document can be written, if it was asked for.
+
+        Raises:
+            UsageError: the file can't be written.
+        """
+        wanted = self._given.get("json")
+        if isinstance(wanted, str):
+            from xbtasks.files import require_writable
+
+            self.documented = True  # so that an error in the next line isn't tried to be written there
+            require_writable(wanted)
+            self.documented = False
+
     def document(self, document: object) -> None:
         """Put the JSON document where ``--json`` wants it, if it was given.
 
@@ -101,7 +115,7 @@ class Call:
         """
         self.documented = True
         wanted = self._given.get("json")
-        if not wanted:
+        if wanted is None:
             return
         text = json.dumps(document, indent=1) + "\n"
         if wanted is True:
@@ -142,8 +156,11 @@ def command(
     helps |= {knob.name: f"{knob.help} ({knob.env}; default {knob.default_text})" for knob in knobs}
 
     def decorate(function: Callable[[Call], ExitCode]) -> Task[Any]:
+        module = function.__module__.rpartition(".")[2]
+        name = function.__name__ if module == "root" else f"{module}.{function.__name__}"
+
         def body(_context: object, **given: Any) -> None:
-            report_exit(_guarded(function, Call(function.__name__, given)))
+            report_exit(_guarded(function, Call(name, given)))
 
         body.__name__ = function.__name__
         body.__doc__ = function.__doc__
@@ -163,6 +180,7 @@ def command(
 def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
     """Return the exit code of a call, whatever happens in it; errors are one line and what to do next."""
     try:
+        call.check_document()
         return function(call)
     except KeyboardInterrupt:
         return _failed(call, Interrupted("interrupted"))
@@ -180,9 +198,11 @@ def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
 
 
 def _failed(call: Call, error: XbError) -> ExitCode:
-    print(f"error: {error.message}", file=sys.stderr)
+    from xbtasks.reporting.console import one_line
+
+    print(f"error: {one_line(error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"  {error.hint}", file=sys.stderr)
+        print(f"  {one_line(error.hint)}", file=sys.stderr)
     if not call.documented:
         from xbtasks.result import error_document
 

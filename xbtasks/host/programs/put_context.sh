@@ -9,8 +9,9 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 143' HUP INT TERM
 read -r sent
 base64 -d >"$tmp/context.tar.gz"
-set -- $(sha256sum <"$tmp/context.tar.gz")
-[ "$1" = "$sent" ] || { echo "context corrupt in transit: sha256 $1, sent $sent" >&2; exit 65; }
+found=$(sha256sum <"$tmp/context.tar.gz")
+found=${found%% *}
+[ "$found" = "$sent" ] || { echo "context corrupt in transit: sha256 $found, sent $sent" >&2; exit 65; }
 # a step of the build may run as any user: what it reads mustn't depend on our umask
 umask 022
 mkdir "$tmp/tree"

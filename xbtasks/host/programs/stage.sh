@@ -20,7 +20,7 @@ mkdir "$incoming"
 trap 'rm -rf "$incoming"' EXIT
 trap 'exit 143' HUP INT TERM
 cat >"$incoming/manifest"
-digest() { set -- $(sha256sum <"$1"); printf %s "$1"; }
+digest() { sum=$(sha256sum <"$1") && printf %s "${sum%% *}"; }
 state() {
   if [ -L "$1" ]; then echo symlink
   elif [ -f "$1" ]; then digest "$1"
