@@ -375,3 +375,15 @@ def test_a_stage_builds_for_both_platforms(full: Host, platform: str, machine: i
     header = library.read_bytes()[:20]
     assert (header[:4], int.from_bytes(header[18:20], "little")) == (b"\x7fELF", machine)
     assert library.stat().st_mode & 0o7777 == 0o644
+
+
+def test_where_namespaces_are_forbidden_one_line_says_so(host: Host) -> None:
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed")
+    limited = ("setpriv", "--bounding-set=-sys_admin", sys.executable, "-c", CALL, "up")
+    done = subprocess.run(limited, env=host.env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        "Refused: the simulated host may not make namespaces and mounts here: unshare: Operation not permitted; "
+        "in a container it needs --privileged"
+    )

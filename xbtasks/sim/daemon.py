@@ -150,7 +150,7 @@ def _ensure_downloads(
 def _work_folder(cache: Path) -> Iterator[Path]:
     """Yield a folder for what isn't complete yet; those of killed processes go first (the lock is held)."""
     for left_over in cache.glob("tmp-*"):
-        shutil.rmtree(left_over)
+        shutil.rmtree(left_over, ignore_errors=True)  # an orphaned apt-get may still write to it: next time
     with tempfile.TemporaryDirectory(prefix="tmp-", dir=cache) as name:
         yield Path(name)
 

@@ -33,6 +33,10 @@ _SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
 # its own in their place, so that a docker that the machine has is never met.
 _FIXED_FOLDERS: Final = tuple(map(Path, ("/run/containerd", "/run/docker", "/run/runc", "/opt/containerd")))
 
+# Where the kernel shows its security modules. Without it dockerd loads no AppArmor profile, which would stay
+# in the kernel, and which a docker of the machine shares by name.
+_SECURITY: Final = Path("/sys/kernel/security")
+
 
 def runs_as_configured(paths: SimPaths, programs: Path) -> bool:
     """Tell whether the engine answers, and was started as this version of xbtasks would start it."""
@@ -79,7 +83,7 @@ def start(paths: SimPaths, programs: EnginePrograms, say: Callable[[str], None])
             MARKER: str(paths.state),
         },
         "log": str(paths.log),
-        "binds": [(str(_stand_in(paths, folder)), str(folder)) for folder in _FIXED_FOLDERS],
+        "binds": _binds(paths),
     }
     paths.request.write_text(json.dumps(request))
     _spawn(paths.request)
@@ -115,12 +119,17 @@ def _settings(paths: SimPaths) -> dict[str, object]:
     }
 
 
-def _stand_in(paths: SimPaths, folder: Path) -> Path:
-    """Make the folder that the engine sees in place of ``folder``, and the mount point."""
-    stand_in = paths.hidden / folder.relative_to("/")
-    stand_in.mkdir(parents=True, exist_ok=True)
-    folder.mkdir(mode=0o711, exist_ok=True)
-    return stand_in
+def _binds(paths: SimPaths) -> list[tuple[str, str]]:
+    """Make the empty folders that the engine sees in place of the machine's, and their mount points."""
+    binds = []
+    for folder in (*_FIXED_FOLDERS, _SECURITY):
+        if folder == _SECURITY and not folder.is_dir():
+            continue
+        folder.mkdir(mode=0o711, exist_ok=True)
+        stand_in = paths.hidden / folder.relative_to("/")
+        stand_in.mkdir(parents=True, exist_ok=True)
+        binds.append((str(stand_in), str(folder)))
+    return binds
 
 
 def _spawn(request: Path) -> None:

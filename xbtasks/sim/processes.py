@@ -77,10 +77,22 @@ def stop_all(paths: SimPaths, daemon: int | None) -> None:
 
 
 def remove_cgroups(paths: SimPaths) -> None:
-    """Remove the (empty) control groups that the host's containers ran in."""
-    for root in _cgroup_roots(paths):
-        for folder, _, _ in os.walk(root, topdown=False):
-            Path(folder).rmdir()
+    """Remove the control groups that the host's containers ran in; their processes have ended.
+
+    The kernel takes a moment to let go of an ended process. Raises CannotJudge if it doesn't.
+    """
+    deadline = time.monotonic() + _KILL_S
+    while roots := _cgroup_roots(paths):
+        try:
+            for root in roots:
+                for folder, _, _ in os.walk(root, topdown=False):
+                    Path(folder).rmdir()
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise CannotJudge(
+                    f"the control group of the simulated host can't be removed: {error}"
+                ) from error
+            time.sleep(_POLL_S)
 
 
 def run_from(folder: Path) -> bool:

@@ -93,7 +93,8 @@ def main() -> int:
         try:
             become(request)
         except OSError as error:
-            os.write(writer, str(error).encode("utf-8", "replace"))
+            where = "" if error.filename is None else f"{error.filename}: "
+            os.write(writer, f"{where}{error.strerror}".encode("utf-8", "replace"))
             os._exit(NOT_PERMITTED if error.errno == errno.EPERM else 1)
         finally:
             os._exit(1)
