@@ -123,6 +123,7 @@ def test_a_reason_on_stderr_and_none_at_all() -> None:
         "0, GPU-aa, X, 10, Disabled, ",
         "0, GPU-aa, X, 10, Disabled, 1.2, 5",
         '0, GPU-aa, "X, 10, Disabled, 1.2',
+        '0, GPU-aa, "X" Y, 10, Disabled, 1.2',
         "٣, GPU-aa, X, 10, Disabled, 1.2",
     ],
 )

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 TOOLS = ["sh", "base64", "sha256sum", "timeout", "sed", "wc", "tee", "mkfifo", "mktemp", "rm", "date", "dd"]
 TOOLS += ["cat", "head", "tail", "tr", "df", "uname", "id", "sleep"]
 NOBODY = 65534
-# The local transport leaves its child's pipes to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 USUAL = Deadlines()
 SHORT = {
     "docker": Deadlines(engine=2, tool=60, look=60),
@@ -387,9 +385,8 @@ def public() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def as_nobody(*sections: Step) -> Reply:
+def as_nobody(step: Step) -> Reply:
     """Run a step as a user who is nobody special."""
-    (step,) = sections
     script = frame.script(step, "xb-nobody.1").encode()
     who: dict[str, object] = (
         {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
