@@ -384,6 +384,6 @@ def test_where_namespaces_are_forbidden_one_line_says_so(host: Host) -> None:
     done = subprocess.run(limited, env=host.env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert done.stderr.splitlines()[-1] == (
-        "Refused: the simulated host may not make namespaces and mounts here: unshare: Operation not permitted; "
-        "in a container it needs --privileged"
+        "Refused: the simulated host may not make namespaces and mounts here: "
+        "unshare: Operation not permitted; in a container it needs --privileged"
     )
