@@ -23,6 +23,7 @@ __all__ = [
     "archive",
     "compile_c",
     "cross_compiler",
+    "debug_only",
     "linkers",
     "monitor",
     "rt_hooks",
@@ -137,6 +138,15 @@ def archive() -> bytes:
     (folder / "f.o").write_bytes(compile_c("int f(void) { return 0; }", "-c", stubs=False))
     run("ar", "rc", str(folder / "libf.a"), str(folder / "f.o"))
     return (folder / "libf.a").read_bytes()
+
+
+@cache
+def debug_only(data: bytes) -> bytes:
+    """Return the debug information of ``data``, split off."""
+    folder = Path(tempfile.mkdtemp(dir=_workshop()))
+    (folder / "whole").write_bytes(data)
+    run("objcopy", "--only-keep-debug", str(folder / "whole"), str(folder / "debug"))
+    return (folder / "debug").read_bytes()
 
 
 @cache

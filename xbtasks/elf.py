@@ -139,7 +139,8 @@ def read_elf(data: bytes) -> ElfFacts:
     strings = Strings(image, first)
     version_needs, names = _version_needs(image, first, strings)
     definitions, defined_names = _version_definitions(image, first, strings)
-    if _RELR in first and version_needs and not any(need.version == _RELR_TAG for need in version_needs):
+    libc_needs = [need.version for need in version_needs if need.library == "libc.so.6"]
+    if _RELR in first and libc_needs and _RELR_TAG not in libc_needs:
         reason = f"relative relocations (DT_RELR) without a need of {_RELR_TAG}: no glibc loads it rightly"
         raise image.bad(reason)
     flags, flags_1 = first.get(_FLAGS, 0), first.get(_FLAGS_1, 0)

@@ -252,6 +252,8 @@ class Image:
         if len(tables) > 1:
             raise self.bad(f"{len(tables)} dynamic tables")
         table = tables[0]
+        if not table.size:
+            raise self.bad("an empty dynamic table: split-off debug information, not the file itself")
         what = "the dynamic table"
         size = 16 if self.header.bits == 64 else 8
         raw = self.at_address(table.address, table.size // size * size, what)

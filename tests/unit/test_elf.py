@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import io
+import platform
 import struct
+import subprocess
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -290,6 +293,12 @@ def test_the_version_of_a_libc() -> None:
         libc_version(b"")
 
 
+def test_the_version_of_the_libc_of_this_machine() -> None:
+    done = subprocess.run(("gcc", "-print-file-name=libc.so.6"), capture_output=True, text=True, check=True)
+    libc = Path(done.stdout.strip()).read_bytes()
+    assert libc_version(libc) == tuple(map(int, platform.libc_ver()[1].split(".")))
+
+
 def test_relative_relocations() -> None:
     source = (
         '#include <stdlib.h>\nstatic int x; int *p[] = {&x, &x, &x}; char *f(void) { return getenv("A"); }'
@@ -367,7 +376,7 @@ def test_every_truncation_is_seen() -> None:
         (lambda e: e.segment(PT_LOAD, 1, vaddr=0, offset=0), "overlap"),
         (lambda e: e.segment(PT_DYNAMIC, type=0), "no dynamic table"),
         (lambda e: e.segment(PT_DYNAMIC, filesz=16), "no end mark"),
-        (lambda e: e.segment(PT_DYNAMIC, filesz=0), "no end mark"),
+        (lambda e: e.segment(PT_DYNAMIC, filesz=0), "empty dynamic table"),
         (lambda e: e.segment(PT_DYNAMIC, vaddr=1 << 40), "isn't in any loaded segment"),
         (lambda e: e.segment(PT_DYNAMIC, offset=0), "name different bytes"),
         (lambda e: e.segment(0x6474E550, type=PT_DYNAMIC), "2 dynamic tables"),

@@ -15,6 +15,7 @@ from tests.elfkit import (
     archive,
     compile_c,
     cross_compiler,
+    debug_only,
     linkers,
     monitor,
     rt_hooks,
@@ -181,6 +182,7 @@ BROKEN: dict[str, tuple[Callable[[], Stage], frozenset[str]]] = {
         lambda: ascend(tool=compile_c("int main(void) { return 0; }", "-static", stubs=False)),
         READ | {"elf", "dcmi-weak"},
     ),
+    "its debug information": (lambda: nvidia(debug_only(vgpu("-g"))), NVIDIA_READ | {"elf"}),
     "no dynamic table": (lambda: nvidia(Elf(vgpu()).segment(2, type=0).bytes), NVIDIA_READ | {"elf"}),
     "for FreeBSD": (lambda: nvidia(Elf(vgpu()).header(os_abi=9).bytes), NVIDIA_READ | {"elf"}),
     "no hash table": (lambda: nvidia(Elf(vgpu()).retag(0x6FFFFEF5, 21).bytes), NVIDIA_READ | {"elf"}),
@@ -277,6 +279,14 @@ BROKEN: dict[str, tuple[Callable[[], Stage], frozenset[str]]] = {
     # undefined symbols
     "a source file left out": (
         lambda: nvidia(vgpu(extra="int helper(void); int call(void) { return helper(); }")),
+        frozenset({"undefined"}),
+    ),
+    "a name that ends nearly like one of libc_sec": (
+        lambda: ascend(vruntime(extra="int helpers(void); int f(void) { return helpers(); }")),
+        frozenset({"undefined"}),
+    ),
+    "a name that holds a driver's prefix": (
+        lambda: nvidia(vgpu(extra="int xcuInit(void); int f(void) { return xcuInit(); }")),
         frozenset({"undefined"}),
     ),
     "_dl_sym": (
