@@ -482,6 +482,14 @@ def test_absence_is_never_passed_unread(name: str) -> None:
     assert all("not reached" in row.detail for row in unread)
 
 
+def test_what_was_not_reached_says_what_was_in_the_way() -> None:
+    _verdict, rows = nvidia(vgpu()[:-1], images=image(mode=0o600)).judge()
+    assert names(rows, Status.FAIL) == NVIDIA_READ | {"elf", "mode"}
+    unread = [row.detail for row in rows if row.id.rpartition(".")[2] in NVIDIA_READ]
+    assert len(unread) == len(NVIDIA_READ)
+    assert all(detail.startswith("libvgpu.so: not reached: truncated: ") for detail in unread)
+
+
 GOOD: dict[str, tuple[Callable[[], Stage], frozenset[str]]] = {
     # a stage, and the rows that WARN
     "libvgpu": (nvidia, frozenset()),

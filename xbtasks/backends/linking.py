@@ -87,7 +87,8 @@ def judge_linking(
         found = list(_file_rows(row, artifact, expectation, demands, images, staged))
         names = _required_names(expectation, demands)
         seen = {check.id for check in found}
-        cause = next((check.detail for check in found if check.status is Status.FAIL), "")
+        blocking = (row.id("present"), row.id("elf"))
+        cause = next((c.detail for c in found if c.id in blocking and c.status is Status.FAIL), "")
         found += [row.not_reached(name, cause) for name in names if row.id(name) not in seen]
         rows += found
         required += [row.id(name) for name in names]
@@ -163,9 +164,7 @@ def _mode_row(row: Rows, artifact: Artifact, image: ImageFile) -> Check:
     if image.mode & 0o7000:
         why = "it carries set-uid, set-gid or sticky bits"
     elif artifact.mode & 0o044 & ~image.mode:
-        why = (
-            "users other than its owner can't read it: for them the loader ignores it, and nothing is limited"
-        )
+        why = "users other than its owner can't read it: for them nothing is limited"
     else:
         why = "the mode is the linker's or the umask's: the stage must set it (install -m)"
     return row.failed("mode", why, f"{artifact.mode:04o}", f"{image.mode:04o}")
