@@ -14,7 +14,7 @@ from xbtasks.sessions import FIELD_STAGES, meaning, stage_names
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "none"  # .venv, made by xb from the lock, is the one environment
-nox.options.sessions = ["tests", "lint", "types"]
+nox.options.sessions = ["verify"]  # what a bare nox does, and what nox --list --json names
 
 PYTHON = sys.executable
 
