@@ -32,7 +32,7 @@ class ArtifactRecord:
 
 @dataclass(frozen=True, slots=True)
 class BuildRecord:
-    """What became of a stage's build: ``built``, ``up to date``, ``failed`` or ``not asked``, and why."""
+    """What became of a stage's build: ``built``, ``up to date`` or ``failed``, and why."""
 
     stage: str
     outcome: str

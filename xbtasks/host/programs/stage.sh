@@ -15,7 +15,7 @@ while :; do
   if [ "$dir/.xbtasks.lock" -ef /dev/fd/9 ]; then break; fi
 done
 incoming=$dir/.xbtasks-incoming.$run
-rm -rf "$incoming"
+rm -rf "$dir"/.xbtasks-incoming.* # of runs that were killed: whoever holds the lock is the only one at work
 mkdir "$incoming"
 trap 'rm -rf "$incoming"' EXIT
 trap 'exit 143' HUP INT TERM
