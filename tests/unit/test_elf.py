@@ -415,6 +415,21 @@ def test_a_classic_hash_table_that_runs_in_circles() -> None:
     assert "in circles" in reason(elf.bytes)
 
 
+@pytest.mark.parametrize("start", [1, None])
+def test_gnu_hash_chains_that_overlap_or_begin_too_early(start: int | None) -> None:
+    elf = Elf(vgpu())
+    at = elf.offset_of(DT_GNU_HASH)
+    buckets, first, words = struct.unpack_from("<3I", elf.bytes, at)
+    assert first > 1
+    elf.put(at + 16 + 8 * words, f"{buckets}I", *[start or first] * (buckets - 1), first)
+    assert "chains that overlap or begin before" in reason(elf.bytes)
+
+
+def test_a_classic_hash_table_that_points_beyond_its_end() -> None:
+    elf = Elf(vgpu("-Wl,--hash-style=sysv"))
+    assert "past its end" in reason(elf.put(elf.offset_of(DT_HASH) + 8, "I", 1 << 20).bytes)
+
+
 def test_hash_tables_that_disagree() -> None:
     elf = Elf(vgpu("-Wl,--hash-style=both"))
     assert "DT_GNU_HASH covers" in reason(elf.put(elf.offset_of(DT_HASH) + 4, "I", 3).bytes)

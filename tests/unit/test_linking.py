@@ -504,6 +504,11 @@ GOOD: dict[str, tuple[Callable[[], Stage], frozenset[str]]] = {
         lambda: nvidia(vgpu("-Wl,-z,pack-relative-relocs", extra=RELATIVE), max_glibc=(2, 36)),
         frozenset(),
     ),
+    "a .bss larger than the file": (
+        lambda: nvidia(vgpu(extra="char large[1 << 24]; char *use_large(void) { return large; }")),
+        frozenset(),
+    ),
+    "sections counted as none": (lambda: nvidia(Elf(vgpu()).header(shnum=0).bytes), frozenset()),
     "DT_HASH only": (lambda: nvidia(vgpu("-Wl,--hash-style=sysv")), frozenset()),
     "DT_GNU_HASH only": (lambda: nvidia(vgpu("-Wl,--hash-style=gnu")), frozenset()),
     "a monitor with DT_HASH only": (lambda: ascend(tool=monitor("-Wl,--hash-style=sysv", "-s")), frozenset()),
