@@ -93,8 +93,8 @@ class Dialer:
             HostUnreachable: there is none, with the kind of failure and what to do.
             UsageError: ssh_config is wrong.
         """
-        # Handled here by kind; without a handler Python prints paramiko's tracebacks.
-        logging.getLogger("paramiko").addHandler(logging.NullHandler())
+        # Failures are told by kind; paramiko would log their tracebacks to the terminal.
+        logging.getLogger("paramiko").setLevel(logging.CRITICAL)
         pause = _FIRST_PAUSE
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -132,7 +132,10 @@ class Dialer:
                 connection.connect_kwargs["sock"] = proxy.socket
             else:
                 connection.connect_kwargs["sock"] = self._tcp(connection, config, where)
-            self._handshake(connection, config, where)
+            try:
+                self._handshake(connection, config, where)
+            except _Dropped as dropped:
+                raise _proxy_failure(below, where) or dropped from None
             opened.pop_all()
             return Line(connection, config, tuple(below))
 
@@ -325,6 +328,14 @@ def _jump_spec(text: str) -> HostSpec:
         return parse_host(text.removeprefix("ssh://").rstrip("/"))
     except BadValue as error:
         raise UsageError(f"ssh_config: ProxyJump {text!r}: {error}") from error
+
+
+def _proxy_failure(below: list[Line | ProxyProcess], where: str) -> HostUnreachable | None:
+    """Return the error that a ProxyCommand's own end is, if there is one and it ended badly."""
+    for part in below:
+        if isinstance(part, ProxyProcess) and (said := part.failure()):
+            return unreachable(Failure.UNREACHABLE, where, f"ProxyCommand: {said}")
+    return None
 
 
 def _start_proxy(command: str, where: str) -> ProxyProcess:

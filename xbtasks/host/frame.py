@@ -79,7 +79,7 @@ def parse(step: Step, marker: str, output: bytes, *, stderr: bytes = b"", second
     if not framed:
         raise LostReply(f"{where}: no reply came back{_tail(noise)}")
     if framed[-1][0] == "abort":
-        raise HostUnreachable(f"{where}: {_ABORTS.get(framed[-1][1], 'the shell gave up')} {framed[-1][-1]}")
+        raise HostUnreachable(f"{where}: {_why_aborted(framed[-1][1:])}")
     if framed[0] != ["begin", str(len(step.sections))] or framed[-1][0] != "end":
         raise LostReply(f"{where}: the reply was cut short{_tail(noise)}")
     try:
@@ -89,10 +89,14 @@ def parse(step: Step, marker: str, output: bytes, *, stderr: bytes = b"", second
     return Reply(step.name, sections, tuple(noise), seconds)
 
 
-_ABORTS = {
-    "tool": "the host's shell lacks",
-    "tmp": "no temporary directory can be made on the host:",
-}
+def _why_aborted(words: list[str]) -> str:
+    match words:
+        case ["tool", name]:
+            return f"the host's shell lacks {name}"
+        case ["tmp"]:
+            return "no temporary directory can be made on the host (TMPDIR, else /tmp)"
+        case _:
+            return f"the script gave up: {' '.join(words)}"
 
 
 def _require_word(word: str) -> None:

@@ -29,11 +29,18 @@ class ProxyProcess:
                 start_new_session=True,  # a terminal's Ctrl-C is ours to handle
             )
 
-    def last_words(self) -> str:
-        """Return the last line that the command wrote to stderr."""
+    def failure(self) -> str:
+        """Return how the command failed and the last line of its stderr; nothing if it runs or ended well."""
+        try:
+            status = self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            return ""
+        if status == 0:
+            return ""
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        words = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f"it ended with status {status}{': ' if words else ''}{words}"
 
     def close(self) -> None:
         """End the command."""

@@ -80,8 +80,13 @@ class _ChannelWire(Wire):
 
     def send(self, data: bytes) -> None:
         """Send ``data``; the far end's window says how fast."""
+        from paramiko import SSHException
+
         while data:
-            sent = self._channel.send(data[:_CHUNK])
+            try:
+                sent = self._channel.send(data[:_CHUNK])
+            except (SSHException, EOFError) as error:
+                raise BrokenPipeError("the connection ended") from error
             if not sent:
                 raise BrokenPipeError("the channel is closed")
             data = data[sent:]
@@ -160,7 +165,7 @@ class _Pulse(threading.Thread):
         while not self._ended.wait(self._interval) and self.connected:
             try:
                 self._connection.global_request("keepalive@openssh.com", wait=True)
-            except (SSHException, OSError):
+            except (SSHException, EOFError, OSError):
                 return  # the channel's end says so too
             if self.connected:
                 self.felt()

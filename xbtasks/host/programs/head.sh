@@ -24,7 +24,11 @@ abort() {
 }
 quit() {
   trap '' HUP INT PIPE TERM
-  if [ -n "$P" ]; then kill -TERM "$P" 2>/dev/null; wait "$P"; fi
+  if [ -n "$P" ]; then
+    kill -TERM "$P" 2>/dev/null
+    wait "$P"
+    reap
+  fi
   if [ -n "$W" ]; then kill "$W"; fi
   exit 143
 }
@@ -49,8 +53,10 @@ fi
 digest() { set -- "$(sha256sum <"$1")" && printf %s "${1%% *}"; }
 size() { printf %s "$(($(wc -c <"$1")))"; }
 body() { base64 <"$1" | sed "s/^/$M $2 /"; }
-# section NAME DEADLINE LIVE PAYLOAD COMMAND...: timeout leads a process group of its own, and is waited for
-# in the background, so that a signal to this shell reaches it.
+# timeout leads a process group of its own and ends with its child; what ignored the signal is left in it.
+reap() { kill -KILL "-$P" 2>/dev/null; }
+# section NAME DEADLINE LIVE PAYLOAD COMMAND...: waited for in the background, so that a signal to this shell
+# reaches it.
 section() {
   name=$1 deadline=$2 live=$3 input=/dev/null errors=$T/e L=''
   if [ "$4" = 1 ]; then
@@ -78,6 +84,7 @@ section() {
   P=$!
   wait "$P"
   status=$?
+  reap
   P=''
   [ -z "$L" ] || wait "$L"
   [ "$input" = /dev/null ] || until [ -e "$T/drained" ]; do sleep 0.1 2>/dev/null || sleep 1; done
