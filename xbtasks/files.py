@@ -18,15 +18,13 @@ def require_writable(name: str) -> None:
         UsageError: it can't: no name, no such folder, a folder itself, no permission.
     """
     target = Path(name)
-    try:
-        kind = "folder" if target.is_dir() else "file" if target.exists() else ""
-        where = target if kind == "file" and not target.is_file() else target.parent
-        if not name or kind == "folder":
-            raise UsageError(f"{name!r} is not the name of a file")
-        if not where.exists() or not os.access(where, os.W_OK):
-            raise UsageError(f"{name} can't be written: {where} is not a folder that can be written")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{name!a} can't be written: {error}") from error
+    if not name or "\0" in name or target.is_dir():
+        raise UsageError(f"{name!a} is not the name of a file")
+    device = target.exists() and not target.is_file()
+    if not device and not target.parent.is_dir():
+        raise UsageError(f"{name} can't be written: there is no folder {target.parent}")
+    if not os.access(target if device else target.parent, os.W_OK):
+        raise UsageError(f"{name} can't be written: permission denied")
 
 
 def write_atomically(name: str, text: str) -> None:

@@ -1,7 +1,8 @@
 """Invoke's command line parser with optional positionals, and exit 2 for wrong arguments.
 
 Invoke 2.2 has no optional positional: it insists on all of them, and lets a missing one swallow the
-next task or flag. It also takes the last of a repeated flag's values for something else, and exits 1.
+next task or flag. It also takes the last of a repeated flag's values for something else, forgets that a
+value stood behind ``=``, and exits 1.
 The lines below change that for stock ``inv`` and for ``xb`` alike. This is the only module that reaches
 into Invoke's parser.
 """
@@ -9,7 +10,7 @@ into Invoke's parser.
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from invoke.exceptions import Exit, ParseError
 from invoke.parser import parser
@@ -23,6 +24,22 @@ if TYPE_CHECKING:
 __all__ = ["install"]
 
 
+class _Value(str):
+    """What stood behind the ``=`` of a flag: its value, whatever it looks like."""
+
+    __slots__ = ()
+
+
+class _Word(str):
+    """A word of the command line that Invoke splits at its ``=``."""
+
+    __slots__ = ()
+
+    def partition(self, separator: str, /) -> tuple[str, str, str]:
+        head, found, tail = super().partition(separator)
+        return head, found, _Value(tail)
+
+
 class _Machine(parser.ParseMachine):
     """A parse machine for which every positional is optional."""
 
@@ -32,6 +49,13 @@ class _Machine(parser.ParseMachine):
         self.contexts = contexts
 
     def handle(self, token: str) -> None:
+        if isinstance(token, _Value) and self.current_state != "unknown":
+            self._strictly(self._take_value, token)
+            return
+        flag: Any = self.flag
+        if flag and flag.optional and self.waiting_for_flag_value and token in self.contexts:
+            self.see_context(token)  # the next task, not the flag's value
+            return
         missing = bool(self.context.missing_positional_args)
         taken = self.waiting_for_flag_value and token not in self.context.flags
         if not missing or taken or not (token in self.contexts or token.startswith("-")):
@@ -45,6 +69,19 @@ class _Machine(parser.ParseMachine):
         finally:
             context.positional_args = positionals
 
+    def _take_value(self, value: str) -> None:
+        flag: Any = self.flag
+        if not self.waiting_for_flag_value:
+            self.error(f"{_spelt(flag)} takes no value")
+        flag.value = value
+        self.flag_got_value = True
+
+    def complete_flag(self) -> None:
+        flag = self.flag
+        if flag and flag.takes_value and flag.raw_value is None and not flag.optional:
+            self.error(f"{_spelt(flag)} needs a value")
+        super().complete_flag()
+
     def complete_context(self) -> None:
         if self.context not in self.result:
             self.result.append(self.context)
@@ -54,12 +91,6 @@ class _Machine(parser.ParseMachine):
         if known is not None and known.takes_value and known.kind is not list and known.raw_value is not None:
             self.error(f"{flag} is given twice")
         super().switch_to_flag(flag, inverse=inverse)
-
-    def check_ambiguity(self, value: Any) -> bool:
-        flag = self.flag
-        if flag and flag.optional and flag.raw_value is None and value in self.contexts:
-            return False  # the next task, not the flag's value
-        return bool(super().check_ambiguity(value))
 
     def error(self, msg: str) -> NoReturn:
         word = msg.removeprefix("No idea what '").removesuffix("' is!")
@@ -87,6 +118,18 @@ _Machine._class_states = parser.ParseMachine._class_states  # noqa: SLF001
 _Machine._class_transitions = parser.ParseMachine._class_transitions  # noqa: SLF001
 
 
+def _spelt(flag: Any) -> str:
+    return f"--{flag.name.replace('_', '-')}"
+
+
+_invokes_own: Final = parser.Parser.parse_argv
+
+
+def _parse_argv(self: parser.Parser, argv: list[str]) -> parser.ParseResult:
+    return _invokes_own(self, [_Word(word) if word.startswith("-") else word for word in argv])
+
+
 def install() -> None:
     """Make Invoke parse with the machine of this module; safe to call twice."""
     parser.ParseMachine = _Machine  # type: ignore[misc]
+    parser.Parser.parse_argv = _parse_argv  # type: ignore[method-assign]
