@@ -155,16 +155,17 @@ class Answers:
 def unusable(answers: Answers, name: str) -> Unusable | None:
     """Return why tool ``name`` of a probe couldn't be asked to the end, or None if it could."""
     tool = answers.tool
+    path = one_line(tool.path)
     if answers.timed_out:
-        where = tool.path if tool.lookup is Lookup.FOUND else name
+        where = path if tool.lookup is Lookup.FOUND else name
         return Unusable(Trouble.TIMED_OUT, f"{where} did not answer within {answers.seconds} s")
     match tool.lookup:
         case Lookup.FOUND:
             return None
         case Lookup.DENIED:
-            return Unusable(Trouble.NOT_EXECUTABLE, f"{tool.path} is there, but this user may not run it")
+            return Unusable(Trouble.NOT_EXECUTABLE, f"{path} is there, but this user may not run it")
         case Lookup.HIDDEN:
-            text = f"{name} was not found, and {tool.path} can't be searched by this user"
+            text = f"{name} was not found, and {path} can't be searched by this user"
             return Unusable(Trouble.HIDDEN, text)
         case Lookup.ABSENT:
             return Unusable(Trouble.ABSENT, f"{name} is neither on PATH nor in its usual places")

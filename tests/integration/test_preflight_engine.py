@@ -1,48 +1,35 @@
-"""Preflight against a real engine: a private one of its own, up and down."""
+"""Preflight against a real engine: the session's own."""
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from xbtasks.checks import Check, Status
-from xbtasks.errors import XbError
 from xbtasks.host.framed import FramedHost
 from xbtasks.host.local import LocalTransport
 from xbtasks.host.recording import Evidence, RecordedHost
 from xbtasks.hostfacts import BuildxState, EngineState, HostFacts
 from xbtasks.preflight import preflight_checks, preflight_step, read_preflight
-from xbtasks.sim import daemon
-from xbtasks.sim.machine import Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.workplace import PrivateEngine
 
 pytestmark = pytest.mark.engine
 
 STAGING = {"ascend": "/opt/enpu/vcann-rt", "nvidia": "/opt/vgpu"}
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Start an engine and point this process at it, as its ``export`` lines would."""
-    try:
-        Machine.examine()
-    except XbError as error:
-        pytest.skip(str(error))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        status = daemon.up(print)
-        try:
-            for name, value in status.environment().items():
-                patch.setenv(name, value)
-            yield
-        finally:
-            daemon.down(print)
+@pytest.fixture(autouse=True)
+def here(engine: PrivateEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Point this process at the session's engine, as its ``export`` lines would."""
+    for name, value in engine.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
 
 
 def facts(evidence: Path | None = None, builder: str | None = None) -> HostFacts:
@@ -55,7 +42,7 @@ def row(found: HostFacts, name: str) -> Check:
     return next(check for check in preflight_checks(found) if check.id == f"preflight.{name}")
 
 
-def test_an_engine_that_is_up(engine: None) -> None:
+def test_an_engine_that_is_up() -> None:
     found = facts()
     assert found.engine.state is EngineState.UP
     assert found.simulated
@@ -74,28 +61,27 @@ def test_an_engine_that_is_up(engine: None) -> None:
         assert row(found, f"{backend}-runtime").status is expected
 
 
-def test_the_recording_gives_the_same_table(engine: None, tmp_path: Path) -> None:
+def test_the_recording_gives_the_same_table(tmp_path: Path) -> None:
     live = facts(tmp_path)
     with closing(RecordedHost(tmp_path, "local")) as recorded:
         again = read_preflight(recorded.run(preflight_step("docker", STAGING)))
     assert preflight_checks(again) == preflight_checks(live)
 
 
-def test_builders_that_are_not_there_or_not_running(engine: None) -> None:
+def test_builders_that_are_not_there_or_not_running(engine: PrivateEngine) -> None:
     missing = facts(builder="xb-no-such-builder")
     assert missing.buildx.state is BuildxState.NO_BUILDER
     assert row(missing, "buildx").status is Status.FAIL
-    create = ("docker", "buildx", "create", "--name", "xb-idle", "--driver", "docker-container")
-    subprocess.run(create, check=True, capture_output=True)
+    engine.docker("buildx", "create", "--name", "xb-idle", "--driver", "docker-container")
     try:
         idle = facts(builder="xb-idle")
     finally:
-        subprocess.run(("docker", "buildx", "rm", "xb-idle"), check=True, capture_output=True)
+        engine.docker("buildx", "rm", "xb-idle")
     assert (idle.buildx.state, idle.buildx.driver) == (BuildxState.NOT_RUNNING, "docker-container")
     assert "docker buildx inspect --bootstrap xb-idle starts it" in row(idle, "buildx").detail
 
 
-def test_an_engine_that_is_not_there(engine: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_engine_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     found = facts()
     assert found.engine.state is EngineState.DOWN

@@ -87,22 +87,22 @@ DAVINCI_NODES = "".join(f"node /dev/davinci{number}\n" for number in range(8))
 class FakeHost:
     """A host on which everything is there; a test takes away what it is about."""
 
-    host: str = HOST
+    host: str | SectionReply = HOST
     engine: str | SectionReply = field(default_factory=engine_text)
     buildx: str | SectionReply = field(default_factory=buildx_text)
     staging: tuple[tuple[str, str], ...] = (
         ("ascend", f"path /opt/enpu\nnear /opt/enpu\ndirectory yes\nwritable yes\ndf {DF}\n"),
         ("nvidia", f"path /opt/vgpu\nnear /opt\ndirectory yes\nwritable yes\ndf {DF}\n"),
     )
-    binfmt: str = f"visible enabled\nentry {QEMU_ARM64}\n"
+    binfmt: str | SectionReply = f"visible enabled\nentry {QEMU_ARM64}\n"
     nvidia_smi: str | SectionReply = field(
         default_factory=lambda: (
             "found /usr/bin/nvidia-smi\n" + asked("gpus", 0, sample("nvidia-smi/two-h200.csv"))
         )
     )
-    nvidia_devices: str = NVIDIA_NODES
+    nvidia_devices: str | SectionReply = NVIDIA_NODES
     npu_smi: str | SectionReply = field(default_factory=npu_text)
-    ascend_devices: str = DAVINCI_NODES
+    ascend_devices: str | SectionReply = DAVINCI_NODES
     noise: tuple[str, ...] = ()
 
     def reply(self) -> Reply:

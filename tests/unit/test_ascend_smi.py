@@ -251,6 +251,8 @@ def broken(line: str, instead: str, name: str = "map-a3-5col") -> str:
         broken("1                              1                              3", "1    x    3"),
         broken("3                              3 ", "3                              - "),
         broken("3                              3 ", "3                              2 "),
+        sample("map-a2-4col")
+        + "\t1                              0                              2   Ascend 910B4\n",
         sample("map-a3-5col")
         + "\t1                              0                              2   2   Ascend910\n",
         sample("map-a3-5col") + "dcmi says something\n",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.preflight_replies import SAMPLES
+from xbtasks.backends.ascend import hardware as ascend
 from xbtasks.backends.nvidia import hardware as nvidia
 from xbtasks.checks import Check, Status
 from xbtasks.host import frame
@@ -345,6 +346,20 @@ def test_cdi_specs_and_mps(shims: Shims, tmp_path: Path, monkeypatch: pytest.Mon
         f" {tmp_path}/empty.yaml",
     }
     assert answers.first("mps") == str(tmp_path)
+
+
+def test_device_files_are_told_by_their_names(shims: Shims, tmp_path: Path) -> None:
+    for name in ("nvidia0", "nvidia17", "nvidiactl", "nvidia-uvm", "nvidia-modeset", "nvidia", "nvidia0x"):
+        (tmp_path / name).symlink_to("/dev/null")
+    (tmp_path / "nvidia1").touch()
+    (tmp_path / "nvidia-caps").mkdir()
+    answers = texts(nvidia._LOOK.replace("/dev/nvidia", f"{tmp_path}/nvidia"))
+    assert answers.lines("node") == (f"{tmp_path}/nvidia0", f"{tmp_path}/nvidia17")
+    for name in ("davinci0", "davinci15", "davinci_manager", "davinci0a", "davinci"):
+        (tmp_path / name).symlink_to("/dev/null")
+    answers = texts(ascend._LOOK.replace("/dev/", f"{tmp_path}/"))
+    assert answers.lines("node") == (f"{tmp_path}/davinci0", f"{tmp_path}/davinci15")
+    assert answers.lines("missing") == (f"{tmp_path}/hisi_hdc",)
 
 
 FIND = 'find "$1" "$2" || exit 0\nask said "$tool"\n'

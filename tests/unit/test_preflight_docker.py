@@ -87,6 +87,7 @@ CANNOT_CONNECT = (
         (engine_text("", "", status=1, socket="open"), "permission denied while trying", EngineState.DOWN),
         (engine_text("docker/podman-info.json", "docker/podman-version.json"), "", EngineState.FOREIGN),
         (engine_text("docker/podman-info.json", ""), "", EngineState.FOREIGN),
+        (engine_text("docker/info-26.1.json", "docker/podman-version.json"), "", EngineState.FOREIGN),
         (engine_text("docker/info-26.1.json", "docker/podman-socket-version.json"), "", EngineState.FOREIGN),
         (engine_text("docker/info-windows.json"), "", EngineState.FOREIGN),
         ("found /usr/bin/docker\n" + asked("info", 0, "hello"), "", EngineState.UNREADABLE),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.unit.preflight_replies import (
     DAVINCI_NODES,
@@ -425,7 +428,8 @@ def test_nvidia_runtime_row() -> None:
         Status.WARN,
         f"{NVIDIA_CASES}: neither runtime nvidia nor a CDI spec for nvidia.com/gpu",
     )
-    assert row("nvidia-runtime", FakeHost(engine="absent docker\n")).status is Status.WARN
+    unasked = row("nvidia-runtime", FakeHost(engine="absent docker\n"))
+    assert (unasked.status, unasked.detail) == (Status.WARN, f"{NVIDIA_CASES}: the engine doesn't answer")
 
 
 def test_nvidia_through_cdi() -> None:
@@ -437,6 +441,8 @@ def test_nvidia_through_cdi() -> None:
     assert row("nvidia-runtime", FakeHost(engine=engine)).status is Status.WARN
     foreign = NVIDIA_NODES + "cdi example.com/net /etc/cdi/net.yaml\ncdi  /etc/cdi/empty.yaml\n"
     assert row("nvidia-runtime", FakeHost(engine=engine, nvidia_devices=foreign)).status is Status.WARN
+    net = engine_text("docker/info-29-containerd-cdi.json").replace("nvidia.com/gpu=", "example.com/net=")
+    assert row("nvidia-runtime", FakeHost(engine=net)).status is Status.WARN
     unread = row("nvidia-runtime", FakeHost(engine=engine_text("docker/info-26.1.json"), nvidia_devices=spec))
     assert unread.status is Status.WARN
     assert "the engine reads none of their directories" in unread.detail
@@ -521,7 +527,8 @@ def test_ascend_runtime_row() -> None:
     assert row("ascend-runtime", FakeHost()).status is Status.PASS
     without = row("ascend-runtime", FakeHost(engine=engine_text("docker/info-26.1.json")))
     assert (without.status, without.detail) == (Status.WARN, f"{ASCEND_CASES}: no runtime ascend")
-    assert row("ascend-runtime", FakeHost(engine="absent docker\n")).status is Status.WARN
+    unasked = row("ascend-runtime", FakeHost(engine="absent docker\n"))
+    assert (unasked.status, unasked.detail) == (Status.WARN, f"{ASCEND_CASES}: the engine doesn't answer")
 
 
 def test_ascend_devices_row() -> None:
@@ -547,6 +554,28 @@ def test_control_characters_and_many_lines_become_one_line() -> None:
         nvidia_smi="found /usr/bin/nvidia-smi\n" + asked("gpus", 9, "one\x1b[2J\ntwo\r\nthree\x00"),
     )
     assert row("nvidia-smi", host).detail == f"{NVIDIA_CASES}: driver not loaded: one [2J two three"
+
+
+SECTIONS = ("host", "engine", "buildx", "binfmt", "nvidia_smi", "nvidia_devices", "npu_smi", "ascend_devices")
+TAGS = (
+    "found denied hidden absent context.status context socket version.status version info.status info "
+    "df.root inspect.status inspect path near directory writable df visible entry gpus.status gpus list "
+    "list.status map.status map table.status table node control cdi mps missing machine user shell"
+)
+VALUES = ("0", "1", "enabled", "enabled\tmagic\tx y", "/a\x07b", "{}", DF, "\x1b[0m\x00")
+LINES = st.lists(
+    st.tuples(st.sampled_from(TAGS.split()), st.sampled_from(VALUES) | st.text()).map(" ".join), max_size=8
+).map("\n".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(SECTIONS), LINES | st.text()), LINES, st.booleans())
+def test_whatever_a_host_says_there_is_a_whole_printable_table(
+    texts: dict[str, str], staging: str, late: bool
+) -> None:
+    parts = {name: section(name, text, timed_out=late, seconds=9) for name, text in texts.items()}
+    rows = {name: replace(part, name=name.replace("_", "-")) for name, part in parts.items()}
+    row("engine", FakeHost(**rows, staging=(("ascend", staging), ("nvidia", staging))))
 
 
 def test_unknown_backend_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.backends.ascend import hardware as ascend
@@ -20,6 +21,7 @@ BASE_IMAGE_GIB: Final = 10
 """What the base image of a stage takes on disk, about."""
 _STAGING_MIB: Final = 64
 _KIB_PER_GIB: Final = 1024 * 1024
+_LONGEST_DETAIL: Final = 2000
 _BUILDX_RELEASE: Final = "0.19.3"
 _NEXT_STEP: Final = {
     EngineState.ABSENT: "install docker, or put it on PATH",
@@ -35,7 +37,7 @@ _NEXT_STEP: Final = {
 def preflight_checks(facts: HostFacts, *, platform: Platform | None = None) -> tuple[Check, ...]:
     """Return the rows of the table; ``platform`` is the one to build for, None for the host's own."""
     noise = len(facts.noise)
-    return (
+    rows = (
         _host(facts),
         _engine(facts),
         _buildx(facts),
@@ -46,6 +48,8 @@ def preflight_checks(facts: HostFacts, *, platform: Platform | None = None) -> t
         *ascend.checks(facts.ascend, facts.engine),
         Check("preflight.noise", Status.INFO, f"lines of login noise around the reply, not read: {noise}"),
     )
+    # A host's words stand in details: whatever they hold, a detail is one printable line.
+    return tuple(replace(row, detail=one_line(row.detail, _LONGEST_DETAIL)) for row in rows)
 
 
 def _host(facts: HostFacts) -> Check:

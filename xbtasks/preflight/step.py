@@ -75,10 +75,13 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds that each kind of question may take. A busy docker needs more than 10 s (docker info)."""
+    """Seconds that each kind of question may take.
+
+    A busy docker needs more than 10 s for docker info, and nvidia-smi as long to wake up eight GPUs.
+    """
 
     engine: int = 30
-    tool: int = 20
+    tool: int = 30
     look: int = 5
 
 
