@@ -197,6 +197,19 @@ def test_the_docker_driver_reads_heredocs_as_the_engine_does() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "instead"),
+    [("Driver:        docker\n", ""), ("Driver:        docker\n", "Driver: docker\nError:  no such host\n")],
+)
+def test_a_builder_without_a_driver_or_with_an_error_is_not_used(line: str, instead: str) -> None:
+    text = buildx_text()
+    assert line in text.replace("inspect ", "")
+    found = buildx(
+        text.replace(f"inspect {line}", "".join(f"inspect {one}\n" for one in instead.splitlines()))
+    )
+    assert found.state is BuildxState.NOT_RUNNING
+
+
+@pytest.mark.parametrize(
     ("told", "ready"),
     [
         ("v0.10.0", True),
