@@ -184,7 +184,7 @@ def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console:
     except OSError as error:
         raise UsageError(f"the evidence can't be kept: {error}", hint=_WHERE) from error
     own = OwnSide(keep=lambda noted: evidence.write(_OWN_SIDE, noted))
-    permission = _permission(settings, transport.label, console)
+    permission = _permission(settings, transport.label, plan, console)
 
     def context_of(stage: StagePlan) -> bytes:
         if discovery is None:
@@ -327,15 +327,30 @@ def _transport(settings: Settings, console: Console) -> Transport:
     return SshTransport(str(settings.host), dialer)
 
 
-def _permission(settings: Settings, host: str, console: Console) -> Callable[[str], None]:
-    """Return what asks before a remote build (SPEC 7.2); on the local host nothing has to be asked."""
+def _permission(settings: Settings, host: str, plan: RunPlan, console: Console) -> Callable[[str], None]:
+    """Return what asks before a remote build (SPEC 7.2), once a run; the local host needs no question."""
+    answers: list[bool] = [True] if host == "local" or settings.yes else []
 
     def ask(what: str) -> None:
-        if host == "local" or settings.yes:
-            return
-        if not console.can_ask:
+        if not answers and not console.can_ask:
             raise Refused(f"not confirmed: {what} on {host}", hint="--yes or XB_YES=1 confirms")
-        if console.ask(f"{what} on {host}? [y/N]").lower() not in ("y", "yes"):
+        if not answers:
+            for line in _consequences(host, plan):
+                console.say(line)
+            answers.append(console.ask("Go on? [y/N]").lower() in ("y", "yes"))
+        if not answers[0]:
             raise Refused(f"not confirmed: {what} on {host}")
 
     return ask
+
+
+def _consequences(host: str, plan: RunPlan) -> list[str]:
+    """Return what a run with builds does to ``host``, as lines for the person who is asked."""
+    directories = dict.fromkeys(stage.staging_directory for stage in plan.stages)
+    return [
+        f"This run builds on {host} what is out of date of:",
+        *(f"  {stage.stage} as image {stage.image}" for stage in plan.stages),
+        f"A build may take up to {plan.build_deadline} s. Left there: the images, the builder's cache,",
+        f"build contexts in {plan.context_directory}, artifacts in {', '.join(directories)}.",
+        "`inv clean --all` removes all of it but the builder's cache.",
+    ]

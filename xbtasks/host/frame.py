@@ -108,7 +108,8 @@ def _split(marker: str, output: bytes) -> tuple[list[list[str]], list[str]]:
     lead = marker.encode() + b" "
     framed: list[list[str]] = []
     noise: list[str] = []
-    for line in output.split(b"\n"):
+    *lines, rest = output.split(b"\n")
+    for line in (*lines, b"" if rest.startswith(lead) else rest):
         if line == lead + b"over":
             continue
         if line.startswith(lead):
@@ -143,7 +144,10 @@ def _sections(asked: tuple[Section, ...], body: list[list[str]], end: list[str])
             raise ValueError(f"unknown line {words[0]!r}")
 
     def stream(lines: list[str], size: str, digest: str) -> bytes:
-        data = base64.b64decode("".join(lines), validate=True)
+        encoded = "".join(lines)
+        data = base64.b64decode(encoded, validate=True)
+        if base64.b64encode(data).decode() != encoded:
+            raise ValueError("a stream is not encoded as it was sent")
         if len(data) != int(size) or hashlib.sha256(data).hexdigest() != digest:
             raise ValueError("a stream doesn't match its length and digest")
         return data

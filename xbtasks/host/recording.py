@@ -41,7 +41,7 @@ class Evidence:
         self.directory = directory
         directory.mkdir(parents=True, mode=0o700, exist_ok=True)
 
-    def record(
+    def record(  # one step, in all its parts
         self,
         number: int,
         step: Step,

@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 # The head of every step's script. M is its marker, A is 1 where a payload comes behind the script.
 # fd 3 is the link: a child never gets it.
 export LC_ALL=C

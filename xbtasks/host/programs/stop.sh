@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 # stop MARKER: end the step that bears the marker, if it still runs, and wait until nothing of it is left.
 for folder in "${TMPDIR:-/tmp}/xbtasks.$1".*; do
   [ -d "$folder" ] || continue
