@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import FrozenInstanceError
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,6 +106,16 @@ class TestHost:
 
 
 class TestOrigin:
+    def test_sources_from_strong_to_weak(self) -> None:
+        names = ["FLAG", "VARIABLE", "USER_FILE", "PROJECT_FILE", "DEFAULT"]
+        assert [source.name for source in sorted(Source)] == names
+
+    def test_settings_and_origins_are_frozen(self) -> None:
+        settings = given()
+        for value, name in ((settings, "mem"), (settings.origin_of("mem"), "label")):
+            with pytest.raises(FrozenInstanceError):
+                setattr(value, name, None)
+
     def test_values(self) -> None:
         settings = given(XB_MEM="5")
         assert settings.origin("mem") == "XB_MEM"
