@@ -22,7 +22,6 @@ import pytest
 
 from xbtasks.errors import Refused, XbError
 from xbtasks.sim import base_image, daemon, packages
-from xbtasks.sim.apt import PrivateApt
 from xbtasks.sim.base_image import BASE_IMAGE
 from xbtasks.sim.daemon import SIMULATED_LABEL
 from xbtasks.sim.engine_api import EngineApi
@@ -104,16 +103,13 @@ class Host:
 def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the default download cache, filled."""
     try:
-        machine = Machine.examine()
+        Machine.examine()
     except XbError as error:
         pytest.skip(str(error))
     cache = SimPaths.from_environment().cache
-    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    suites = (machine.base_release, machine.release)
-    work = tmp_path_factory.mktemp("apt")
-    source = PrivateApt(work, suites, machine.release, machine.architecture, log=work / "log")
-    packages.ensure_engine(cache, machine, source, print)
-    base_image.ensure_archive(cache, machine, source, print)
+    host = Host.at(tmp_path_factory.mktemp("filling") / "state", cache.parents[1])
+    host.up()  # downloads, and compiles the simulated drivers
+    host.call("down")
     return cache
 
 
@@ -159,6 +155,8 @@ def copy_downloads(downloads: Path, xdg_cache_home: Path) -> Path:
     archive = base_image.archive_path(downloads, machine)
     shutil.copytree(engine, ours / engine.name, copy_function=_share)
     _share(archive, ours / archive.name)
+    for drivers in downloads.glob("drivers-*"):
+        shutil.copytree(drivers, ours / drivers.name, copy_function=_share)
     return ours
 
 

@@ -55,6 +55,7 @@ def status(bin_dir: Path) -> SimStatus:
         socket=Path("/run/x/docker.sock"),
         docker_config=Path("/state/docker"),
         bin_dir=bin_dir,
+        tools_dir=Path("/state/bin"),
         repo=SAMPLE_CHECKOUT,
         stage_dir=Path("/state/stage"),
         log=Path("/state/dockerd.log"),
@@ -68,7 +69,7 @@ def test_the_environment_points_docker_and_xbtasks_at_the_host(monkeypatch: pyte
     assert status(Path("/private/bin")).environment() == {
         "DOCKER_HOST": "unix:///run/x/docker.sock",
         "DOCKER_CONFIG": "/state/docker",
-        "PATH": "/private/bin:/usr/bin:/bin",
+        "PATH": "/state/bin:/private/bin:/usr/bin:/bin",
         "XB_REPO": str(SAMPLE_CHECKOUT),
         "XB_STAGE": "/state/stage",
     }
@@ -76,4 +77,4 @@ def test_the_environment_points_docker_and_xbtasks_at_the_host(monkeypatch: pyte
 
 def test_the_private_programs_stand_on_the_path_once_and_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/private/bin:/bin")
-    assert status(Path("/private/bin")).environment()["PATH"] == "/private/bin:/usr/bin:/bin"
+    assert status(Path("/private/bin")).environment()["PATH"] == "/state/bin:/private/bin:/usr/bin:/bin"

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import CannotJudge, Refused
-from xbtasks.sim import base_image, folders, launch, packages, processes
+from xbtasks.sim import base_image, folders, launch, packages, processes, runtime
 from xbtasks.sim.apt import PrivateApt
+from xbtasks.sim.drivers.build import ensure_built
+from xbtasks.sim.drivers.service import ensure_node
 from xbtasks.sim.engine_api import EngineApi
 from xbtasks.sim.launch import SIMULATED_LABEL
 from xbtasks.sim.lock import locked
@@ -44,6 +46,7 @@ class SimStatus:
     socket: Path
     docker_config: Path
     bin_dir: Path
+    tools_dir: Path
     repo: Path
     stage_dir: Path
     log: Path
@@ -52,11 +55,12 @@ class SimStatus:
 
     def environment(self) -> dict[str, str]:
         """Return the variables that point docker and xbtasks at this host."""
-        others = [folder for folder in os.get_exec_path() if folder != str(self.bin_dir)]
+        ours = (str(self.tools_dir), str(self.bin_dir))
+        others = [folder for folder in os.get_exec_path() if folder not in ours]
         return {
             "DOCKER_HOST": f"unix://{self.socket}",
             "DOCKER_CONFIG": str(self.docker_config),
-            "PATH": os.pathsep.join((str(self.bin_dir), *others)),
+            "PATH": os.pathsep.join((*ours, *others)),
             "XB_REPO": str(self.repo),
             "XB_STAGE": str(self.stage_dir),
         }
@@ -78,11 +82,14 @@ def up(say: Callable[[str], None]) -> SimStatus:
     with locked(paths.state, lambda: say(_BUSY)):
         engine = EngineApi(paths.socket)
         wanted = packages.engine_folder(paths.cache, machine)
+        runtime.install(paths)
         if not (launch.runs_as_configured(paths, wanted) and base_image.is_current(engine, machine)):
             programs, archive = _ensure_downloads(paths.cache, machine, say)
             if not launch.runs_as_configured(paths, programs.folder):
                 launch.start(paths, programs, say)
             base_image.ensure_image(engine, archive, machine, say)
+        ensure_built(paths, base_image.archive_path(paths.cache, machine).name, say)
+        ensure_node(paths, say)
         return _status(paths)
 
 
@@ -123,6 +130,7 @@ def _status(paths: SimPaths) -> SimStatus:
         socket=paths.socket,
         docker_config=paths.docker_config,
         bin_dir=paths.programs / "bin",
+        tools_dir=paths.bin,
         repo=SAMPLE_CHECKOUT,
         stage_dir=paths.stage_dir,
         log=paths.log,

@@ -1,4 +1,4 @@
-"""Removing folders with care: never across a mount point, and a lock file last."""
+"""Files and folders of the simulated host: removed with care, never across a mount; programs written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xbtasks.errors import Refused
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["mount_points", "remove_children", "remove_empty", "remove_tree"]
+__all__ = ["mount_points", "remove_children", "remove_empty", "remove_tree", "write_program"]
 
 _OCTAL: Final = re.compile(r"\\([0-7]{3})")
 
@@ -40,6 +40,18 @@ def remove_empty(folders: Iterable[Path]) -> None:
     for folder in folders:
         with contextlib.suppress(OSError):  # not empty, or not there: both are fine
             folder.rmdir()
+
+
+def write_program(path: Path, command: str) -> None:
+    """Make ``path`` a program that runs a shell command; one that somebody runs right now isn't disturbed."""
+    text = f"#!/bin/sh\n{command}\n"
+    if path.is_file() and path.read_text() == text:
+        return
+    path.parent.mkdir(exist_ok=True)
+    fresh = path.with_name(f".{path.name}")
+    fresh.write_text(text)
+    fresh.chmod(0o755)
+    fresh.replace(path)
 
 
 def mount_points(mountinfo: str) -> tuple[str, ...]:

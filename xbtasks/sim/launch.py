@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import CannotJudge, EngineDown, Refused
-from xbtasks.sim import folders, processes, spawn
+from xbtasks.sim import folders, processes, runtime, spawn
 from xbtasks.sim.engine_api import EngineApi
 from xbtasks.sim.paths import MARKER
 
@@ -110,6 +110,7 @@ def _settings(paths: SimPaths) -> dict[str, object]:
         "pidfile": str(paths.pid_file),
         "group": "root",
         "labels": [SIMULATED_LABEL],
+        "runtimes": runtime.settings(paths),
         "cgroup-parent": f"/{paths.cgroup}",
         "exec-opts": ["native.cgroupdriver=cgroupfs"],
         "iptables": False,

@@ -101,6 +101,31 @@ class SimPaths:
         return self.state / "programs"
 
     @property
+    def bin(self) -> Path:
+        """The vendors' tools, as the simulated host has them on PATH."""
+        return self.state / "bin"
+
+    @property
+    def drivers(self) -> Path:
+        """A link to the compiled drivers in the cache: one folder for each vendor."""
+        return self.state / "drivers"
+
+    @property
+    def inventory(self) -> Path:
+        """Which cards the host has; the default ones where this file is missing."""
+        return self.state / "inventory.json"
+
+    @property
+    def node(self) -> Path:
+        """The folder that containers get to see: the simulated node's socket."""
+        return self.runtime / "node"
+
+    @property
+    def node_socket(self) -> Path:
+        """The socket of the simulated node, which stands for the vendors' kernel drivers."""
+        return self.node / "socket"
+
+    @property
     def request(self) -> Path:
         """What ``spawn.py`` was asked to start."""
         return self.state / "spawn.json"

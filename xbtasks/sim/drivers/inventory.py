@@ -1,7 +1,7 @@
 """The inventory file of the simulated host: which cards it has, and what is wrong with them.
 
 One JSON document with a part for each vendor. A part that is missing means that vendor's default cards; an
-empty list of cards means none. It is read again whenever it changes, so a test may rewrite it while the host is up.
+empty list of cards means none. It is read again whenever it changes, also while the host is up.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["FILE_NAME", "Part", "read_part", "write_part"]
-
-FILE_NAME: Final = "inventory.json"
-"""Its name in the simulated host's state folder."""
+__all__ = ["Part", "read_part", "write_part"]
 
 _Scalar = TypeVar("_Scalar", bool, int, str)
 
@@ -40,8 +37,9 @@ class Part:
     def take(self, key: str, default: _Scalar) -> _Scalar:
         """Return the value of ``key``, which must be of the type of ``default``."""
         value = self._left.pop(key, default)
-        if type(value) is not type(default) or (isinstance(value, int) and value < 0):
-            raise Refused(f"{self.where}: {key} is {json.dumps(value)}, not {_KINDS[type(default)]}")
+        kind = type(default)
+        if type(value) is not kind or (kind is int and str(value).startswith("-")):
+            raise Refused(f"{self.where}: {key} is {json.dumps(value)}, not {_KINDS[kind]}")
         return value
 
     def one_of(self, key: str, choices: tuple[str, ...], default: str) -> str:
@@ -64,7 +62,7 @@ class Part:
             raise Refused(f"{self.where}: unknown: {', '.join(sorted(self._left))}")
 
 
-_KINDS: Final = {bool: "true or false", int: "a whole number", str: "a text"}
+_KINDS: Final[dict[type, str]] = {bool: "true or false", int: "a whole number", str: "a text"}
 
 
 def read_part(file: Path, vendor: str) -> Part | None:

@@ -1,7 +1,7 @@
-"""Who uses which simulated card: memory and time, for one node. Values only; no clock and no socket of its own.
+"""Who uses which simulated card: memory and time, for one node. Values only; no clock, no socket.
 
-Every user of cards is an *account*: one for each connection of a process to the node. An account that is closed
-takes all it held with it, so a killed process leaves nothing behind, as the kernel's driver would see to it.
+Every user of cards is an *account*: one for each connection of a process to the node. An account that is
+closed takes all it held with it: a killed process leaves nothing behind, as a kernel's driver would see to.
 
 Time is in nanoseconds of the monotonic clock. A card runs one kernel after the other: a kernel starts when
 the card has done what it was given before, whoever gave it.

@@ -1,8 +1,8 @@
 """The simulated node: one process that stands for the vendors' kernel drivers. Run as a program.
 
-It listens on a unix socket, which the OCI runtimes mount into containers. The kernel tells it who connects, by
-the process id of the host's namespace whatever namespace that process is in, and when a process ends its
-connection ends with it: so accounting is right across containers, and a killed process leaves nothing behind.
+It listens on a unix socket, which the OCI runtimes mount into containers. The kernel tells it who connects,
+by the process id of the host's namespace whatever namespace that process is in, and when a process ends its
+connection ends with it: accounting is right across containers, and a killed process leaves nothing behind.
 
 Usage: ``python -m xbtasks.sim.drivers.node SOCKET INVENTORY``. A message is one packet: fields in UTF-8 with
 tabs between them. The first field of a process's first message names the vendor; see ``nvidia/answers.py``.

@@ -16,6 +16,7 @@ processes CARD TYPE          for each process its id and bytes; TYPE is C (compu
 load CARD                    how busy the card was in the last sample, in percent
 utilization CARD SINCE       for each process that was busy its id, the sample's time (microseconds
                              of the real time clock), percent of the multiprocessors
+busy CARD SINCE              the same, on cards too that don't support the older call
 name PID                     the process's name
 ===========================  =====================================================================
 """
@@ -110,7 +111,9 @@ class Answerer:
             case "load", []:
                 busy = sum(self._ledger.busy(card.uuid, *_last_sample()).values())
                 return [str(Status.OK), str(min(100, round(100 * busy / SAMPLE_NS)))]
-            case "utilization", [since]:
+            case "utilization", [_] if not card.process_utilization:
+                return _only(Status.UNSUPPORTED)
+            case (("utilization" | "busy"), [since]):
                 return self._utilization(card, since)
             case _:
                 return _only(Status.INVALID)
@@ -138,8 +141,6 @@ class Answerer:
         return [str(Status.OK), *(str(value) for pair in sorted(found.items()) for value in pair)]
 
     def _utilization(self, card: Card, since: int) -> list[str]:
-        if not card.process_utilization:
-            return _only(Status.UNSUPPORTED)
         start, end = _last_sample()
         sampled = (time.time_ns() - time.monotonic_ns() + end) // 1000
         fields = [str(Status.OK)]

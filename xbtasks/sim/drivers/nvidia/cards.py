@@ -3,12 +3,12 @@
 The inventory's part ``nvidia``::
 
     {"driver": "570.195.03", "library": "", "cuda": "12.8", "fault": "none", "runtime": "legacy",
-     "cards": [{"model": "rtx-4090", "uuid": "", "memory_mib": 0, "context_mib": 0, "mig": false, "fault": "none",
-                "process_utilization": true, "processes": [{"pid": 4242, "name": "python3", "memory_mib": 900,
-                                                            "type": "C"}]}]}
+     "cards": [{"model": "rtx-4090", "uuid": "", "memory_mib": 0, "context_mib": 0, "mig": false,
+                "fault": "none", "process_utilization": true,
+                "processes": [{"pid": 4242, "name": "python3", "memory_mib": 900, "type": "C"}]}]}
 
-All of it is optional but ``cards``; what is empty or 0 is the model's. Memory sizes are those that NVML reports;
-CUDA reports less by what the driver keeps for itself.
+All of it is optional; what is empty or 0 is the model's. Memory sizes are those that NVML reports; CUDA
+reports less by what the driver keeps for itself.
 """
 
 from __future__ import annotations
@@ -52,18 +52,30 @@ class Model:
     capability: tuple[int, int]
     clock_mhz: int
     power_w: int
-    persistence: bool
-    mig: bool = False
-    unified: bool = False
+    kind: str = "desktop"
+
+    @property
+    def mig(self) -> bool:
+        """Whether it can be split into instances."""
+        return self.kind == "server"
+
+    @property
+    def unified(self) -> bool:
+        """Whether it has no memory of its own: NVML doesn't report any, and CUDA reports the system's."""
+        return self.kind == "unified"
+
+    @property
+    def persistence(self) -> bool:
+        """Whether its driver stays initialised while nobody uses it."""
+        return self.kind != "desktop"
 
 
 MODELS: Final = {
-    "rtx-4090": Model("NVIDIA GeForce RTX 4090", 49140, 628, 386, 128, 1536, 24, (8, 9), 2520, 450, False),
-    "a100": Model("NVIDIA A100-SXM4-80GB", 81920, 693, 412, 108, 2048, 32, (8, 0), 1410, 400, True, mig=True),
-    "h200": Model("NVIDIA H200", 143771, 604, 516, 132, 2048, 32, (9, 0), 1980, 700, True, mig=True),
-    "gb10": Model("NVIDIA GB10", 122570, 0, 456, 48, 1536, 24, (12, 1), 2418, 100, True, unified=True),
+    "rtx-4090": Model("NVIDIA GeForce RTX 4090", 49140, 628, 386, 128, 1536, 24, (8, 9), 2520, 450),
+    "a100": Model("NVIDIA A100-SXM4-80GB", 81920, 693, 412, 108, 2048, 32, (8, 0), 1410, 400, "server"),
+    "h200": Model("NVIDIA H200", 143771, 604, 516, 132, 2048, 32, (9, 0), 1980, 700, "server"),
+    "gb10": Model("NVIDIA GB10", 122570, 0, 456, 48, 1536, 24, (12, 1), 2418, 100, "unified"),
 }
-"""Unified: the card has no memory of its own, NVML doesn't report any, and CUDA reports the system's."""
 
 
 @dataclass(frozen=True, slots=True)
