@@ -9,7 +9,6 @@ import socket
 import subprocess
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,8 +21,9 @@ from xbtasks.host.step import Section, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from tests.sshd import Rig
+    from tests.sshd import Rig, Server
 
 STEP = Step("look", (Section("look", ("echo", "reached"), 20),))
 _odd = itertools.count(os.getpid() * 1000)
@@ -61,8 +61,20 @@ class Sleeper:
         return found.returncode == 0
 
 
-def temporary() -> set[Path]:
-    return set(Path("/tmp").glob("xbtasks.*"))
+def server_with_own_tmp(rig: Rig, *lines: str) -> Server:
+    """Start a server whose steps have a temporary folder of their own."""
+    return rig.server(*lines, environment={"TMPDIR": str(temporary(rig))})
+
+
+def temporary(rig: Rig) -> Path:
+    folder = rig.folder / "far side's tmp"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def left(rig: Rig) -> list[str]:
+    """Return what lies in the temporary folder of the far side."""
+    return sorted(path.name for path in temporary(rig).iterdir())
 
 
 def test_a_port_that_nobody_listens_on(rig: Rig) -> None:
@@ -131,10 +143,9 @@ def test_a_step_at_its_own_deadline_is_a_whole_answer(rig: Rig) -> None:
 def test_a_step_past_the_near_deadline_is_ended_over_a_new_connection(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = rig.server("MaxSessions 1")
+    server = server_with_own_tmp(rig, "MaxSessions 1")
     rig.alias("far", server.port)
     host = rig.host()
-    before = temporary()
     sleeper = Sleeper(rig)
     deadline = Step.deadline.fget  # type: ignore[attr-defined]
     monkeypatch.setattr(Step, "deadline", property(lambda step: 2 if step.name == "hang" else deadline(step)))
@@ -143,14 +154,13 @@ def test_a_step_past_the_near_deadline_is_ended_over_a_new_connection(
     assert sleeper.started.exists()
     assert sleeper.removed.exists()
     assert not sleeper.runs()
-    assert temporary() == before
+    assert not left(rig)
     assert host.run(STEP)["look"].ok
 
 
 def test_an_interrupted_step_is_ended_and_cleaned_up(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig.alias("far", rig.server("MaxSessions 1").port)
+    rig.alias("far", server_with_own_tmp(rig, "MaxSessions 1").port)
     host = rig.host()
-    before = temporary()
     sleeper = Sleeper(rig)
     whole = ssh._ChannelWire.receive
 
@@ -172,14 +182,13 @@ def test_an_interrupted_step_is_ended_and_cleaned_up(rig: Rig, monkeypatch: pyte
         host.run(sleeper.step)
     assert sleeper.removed.exists()
     assert not sleeper.runs()
-    assert temporary() == before
+    assert not left(rig)
 
 
 def test_a_link_that_is_cut_ends_the_step_and_its_children(rig: Rig) -> None:
-    between = proxy(rig, rig.server().port)
+    between = proxy(rig, server_with_own_tmp(rig).port)
     rig.alias("far", between.port)
     host = rig.host()
-    before = temporary()
     sleeper = Sleeper(rig)
 
     def cut(chunk: bytes) -> None:
@@ -194,7 +203,7 @@ def test_a_link_that_is_cut_ends_the_step_and_its_children(rig: Rig) -> None:
         host.run(step, cut)
     assert sleeper.removed.exists()
     assert not sleeper.runs()
-    assert temporary() == before
+    assert not left(rig)
 
 
 def test_a_host_that_is_gone_for_good_is_told_what_is_left(rig: Rig) -> None:
@@ -250,7 +259,7 @@ def job(host_step: Callable[[Step], object]) -> list[object]:
 
 
 def test_a_link_cut_at_any_point_gives_no_wrong_answer(rig: Rig) -> None:
-    server = rig.server()
+    server = server_with_own_tmp(rig)
     measured = proxy(rig, server.port)
     rig.alias("measured", measured.port)
     host = rig.host("measured")
@@ -269,7 +278,6 @@ def test_a_link_cut_at_any_point_gives_no_wrong_answer(rig: Rig) -> None:
 
     right = answers("measured")
     host.close()
-    before = temporary()
     for way, total in (("cut_up", measured.up), ("cut_down", measured.down)):
         for part in range(20):
             between = proxy(rig, server.port, **{way: total * part // 20})
@@ -281,4 +289,4 @@ def test_a_link_cut_at_any_point_gives_no_wrong_answer(rig: Rig) -> None:
                 found = right
             assert found == right
             between.close()
-    assert eventually(lambda: temporary() == before)
+    assert eventually(lambda: not left(rig))

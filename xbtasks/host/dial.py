@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import io
+import itertools
 import logging
 import random
 import socket
@@ -35,6 +36,8 @@ __all__ = ["Dialer", "Line"]
 
 _ATTEMPTS: Final = 5
 _FIRST_PAUSE: Final = 0.25  # seconds; doubled each time, and up to half as much again by chance
+_HURRIED_ATTEMPTS: Final = 2
+_HURRIED_SECONDS: Final = 10
 _MOST_HOPS: Final = 8
 
 
@@ -84,10 +87,13 @@ class Dialer:
         self._timeout_is_default = timeout_is_default
         self._say = say
         self._said: set[str] = set()
+        self._hurried = False
         self._config: SSHConfig | None = None
 
-    def dial(self) -> Line:
+    def dial(self, *, hurried: bool = False) -> Line:
         """Return an open connection; a server that drops it before the handshake is asked again.
+
+        A ``hurried`` one is given up sooner.
 
         Raises:
             HostUnreachable: there is none, with the kind of failure and what to do.
@@ -95,17 +101,19 @@ class Dialer:
         """
         # Failures are told by kind; paramiko would log their tracebacks to the terminal.
         logging.getLogger("paramiko").setLevel(logging.CRITICAL)
+        self._hurried = hurried
+        attempts = _HURRIED_ATTEMPTS if hurried else _ATTEMPTS
         pause = _FIRST_PAUSE
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in itertools.count(1):
             try:
                 return self._open(self._spec, None, 0)
             except _Dropped as dropped:
-                if attempt == _ATTEMPTS:
-                    error = unreachable(Failure.BUSY, dropped.where, f"{_ATTEMPTS} attempts; {dropped}")
+                if attempt == attempts:
+                    error = unreachable(Failure.BUSY, dropped.where, f"{attempts} attempts; {dropped}")
                     raise error from dropped
                 time.sleep(pause * random.uniform(1, 1.5))  # noqa: S311 - spreads clients, no secret
                 pause *= 2
-        raise AssertionError("unreachable")
+        raise AssertionError
 
     def _open(self, spec: HostSpec, through: Line | None, depth: int) -> Line:
         """Open the way to ``spec``: its own jump hosts first, unless it is itself reached ``through`` one."""
@@ -270,9 +278,10 @@ class Dialer:
                     connection.connect_kwargs["sock"].close()
 
     def _seconds(self, config: HostConfig) -> int:
+        seconds = self._timeout
         if self._timeout_is_default and config.connect_timeout:
-            return config.connect_timeout
-        return self._timeout
+            seconds = config.connect_timeout
+        return min(seconds, _HURRIED_SECONDS) if self._hurried else seconds
 
     def _once(self, text: str) -> None:
         if text not in self._said:

@@ -34,23 +34,27 @@ class Transport(ABC):
         self._proven = False
 
     @abstractmethod
-    def open(self) -> Wire:
-        """Return a new wire to the host.
+    def open(self, *, hurried: bool) -> Wire:
+        """Return a new wire to the host; a ``hurried`` one is soon given up.
 
         Raises:
             HostUnreachable: no connection or no shell.
         """
 
-    def exchange(self, request: Request, answer: Answer) -> None:
+    def exchange(self, request: Request, answer: Answer, *, hurried: bool = False) -> None:
         """Carry ``request`` to the host and fill ``answer``.
 
         Raises:
+            Interrupted: Ctrl-C or SIGTERM before there was a connection; nothing was run.
             HostUnreachable: no connection or no shell; nothing was run.
             DeadlineExceeded: no whole answer within the deadline; the step was given up.
             LostReply: the wire ended before the answer was whole.
         """
         if self._wire is None:
-            self._wire, self._proven = self.open(), False
+            try:
+                self._wire, self._proven = self.open(hurried=hurried), False
+            except KeyboardInterrupt:
+                raise Interrupted(f"interrupted while connecting to {self.label}") from None
         try:
             converse(self._wire, request, answer)
         except WireEnded:
@@ -92,6 +96,7 @@ class FramedHost(Host):
     def run(self, step: Step, live: LiveSink | None = None) -> Reply:
         """Run ``step``; what a lost step may have left is removed before the error goes on."""
         marker = self._next_marker()
+        number = self._count
         try:
             return self._exchange(step, marker, live)
         except HostUnreachable:
@@ -99,10 +104,13 @@ class FramedHost(Host):
         except CannotJudge as error:
             self._rescue(step, marker)
             error.hint = f"{error.hint}{self._leftovers()}".lstrip("; ")
+            self._conclude(number, step, error)
             raise
         except KeyboardInterrupt:
             self._rescue(step, marker)
-            raise Interrupted(f"interrupted in step {step.name}{self._leftovers()}") from None
+            interrupted = Interrupted(f"interrupted in step {step.name}{self._leftovers()}")
+            self._conclude(number, step, interrupted)
+            raise interrupted from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -112,7 +120,7 @@ class FramedHost(Host):
         self._count += 1
         return f"xb-{self._run}.{self._count}"
 
-    def _exchange(self, step: Step, marker: str, live: LiveSink | None) -> Reply:
+    def _exchange(self, step: Step, marker: str, live: LiveSink | None, *, hurried: bool = False) -> Reply:
         script = frame.script(step, marker).encode()
         takes_payload = any(section.payload for section in step.sections)
         request = Request(script, marker, step.deadline, step.payload_chunks() if takes_payload else None)
@@ -120,7 +128,7 @@ class FramedHost(Host):
         begun = time.monotonic()
         seconds = 0.0
         try:
-            self._transport.exchange(request, answer)
+            self._transport.exchange(request, answer, hurried=hurried)
             seconds = round(time.monotonic() - begun, 3)
             return frame.parse(step, marker, answer.stdout, stderr=answer.stderr, seconds=seconds)
         except (XbError, KeyboardInterrupt) as error:
@@ -130,6 +138,10 @@ class FramedHost(Host):
             if self._evidence is not None:
                 self._evidence.record(self._count, step, marker, script, answer, seconds, failure)
 
+    def _conclude(self, number: int, step: Step, error: XbError) -> None:
+        if self._evidence is not None:
+            self._evidence.conclude(number, step, f"{type(error).__name__}: {error}")
+
     def _rescue(self, step: Step, marker: str) -> None:
         """End what still runs of a lost step, over a new connection, then remove what it may have left."""
         stop = Section("stop", program("stop", marker), deadline=30)
@@ -137,7 +149,7 @@ class FramedHost(Host):
         left = (f"step {step.name}, which may run on", *(section.argv[-1] for section in step.on_loss))
         with _uninterrupted():
             try:
-                reply = self._exchange(cleanup, self._next_marker(), None)
+                reply = self._exchange(cleanup, self._next_marker(), None, hurried=True)
             except CannotJudge:
                 self.left_behind += left
             else:

@@ -22,6 +22,7 @@ from xbtasks.errors import (
     Interrupted,
     LostReply,
     UsageError,
+    XbError,
 )
 from xbtasks.host import frame
 from xbtasks.host.step import Host, LiveSink, Reply, Step
@@ -41,7 +42,7 @@ class Evidence:
         self.directory = directory
         directory.mkdir(parents=True, mode=0o700, exist_ok=True)
 
-    def record(  # one step, in all its parts
+    def record(
         self,
         number: int,
         step: Step,
@@ -61,6 +62,12 @@ class Evidence:
         entry = {"step": step.name, "marker": marker, "seconds": seconds, "failure": failure}
         (folder / "step.json").write_text(json.dumps(entry, indent=1) + "\n")
 
+    def conclude(self, number: int, step: Step, failure: str) -> None:
+        """Keep how a recorded step failed in the end, after what was done about it."""
+        path = self.directory / "steps" / f"{number:03d}-{step.name}" / "step.json"
+        entry = {**json.loads(path.read_bytes()), "failure": failure}
+        path.write_text(json.dumps(entry, indent=1) + "\n")
+
     def keep(self, name: str, data: bytes) -> str:
         """Store a file for people to read beside the evidence, and return its path."""
         path = self.directory / name
@@ -75,8 +82,8 @@ class Evidence:
         fresh.replace(target)
 
 
-_FAILURES: dict[str, type[CannotJudge]] = {
-    kind.__name__: kind for kind in (DeadlineExceeded, EngineDown, HostUnreachable, LostReply)
+_FAILURES: dict[str, type[XbError]] = {
+    kind.__name__: kind for kind in (DeadlineExceeded, EngineDown, HostUnreachable, Interrupted, LostReply)
 }
 
 
@@ -88,7 +95,7 @@ class RecordedHost(Host):
 
     def __init__(self, directory: Path, label: str) -> None:
         self._label = label
-        self._folders = sorted((directory / "steps").glob("*-*"))
+        self._folders = sorted((directory / "steps").glob("[0-9]*-*"), key=_number)
         self._next = 0
 
     @property
@@ -121,7 +128,11 @@ class RecordedHost(Host):
                 raise Interrupted(f"interrupted in step {step.name}")
             raise _FAILURES.get(kind, CannotJudge)(message)
         marker = str(entry["marker"])
-        if frame.script(step, marker).encode() != _read(folder / "script.sh"):
+        try:
+            script = frame.script(step, marker).encode()
+        except ValueError as error:
+            raise LostReply(f"step {step.name} of the evidence can't be read: {error}") from error
+        if script != _read(folder / "script.sh"):
             raise LostReply(f"step {step.name} of the evidence asked the host something else")
         try:
             stdout, stderr = (gzip.decompress(_read(folder / name)) for name in ("stdout.gz", "stderr.gz"))
@@ -132,6 +143,11 @@ class RecordedHost(Host):
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _number(folder: Path) -> tuple[int, str]:
+    number, _, name = folder.name.partition("-")
+    return int(number) if number.isdigit() else 0, name
 
 
 def _read(path: Path) -> bytes:

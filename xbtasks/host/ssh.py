@@ -36,13 +36,13 @@ class SshTransport(Transport):
         super().__init__(label)
         self._dialer = dialer
 
-    def open(self) -> Wire:
+    def open(self, *, hurried: bool) -> Wire:
         """Connect and start the far shell.
 
         Raises:
             HostUnreachable: one of them failed, by kind.
         """
-        line = self._dialer.dial()
+        line = self._dialer.dial(hurried=hurried)
         try:
             return _ChannelWire(self.label, line, _start_shell(self.label, line))
         except BaseException:
