@@ -114,7 +114,7 @@ def input_digest(stage: Stage, platform: Platform, repo: Path) -> str:
     """Return the SHA-256 (hex) of all that the build of ``stage`` for ``platform`` reads from ``repo``.
 
     The instructions that it needs, the values of their ARGs, the ignore files, and of each input path, type,
-    exec bit, content or link target. A missing input counts as missing. Time stamps, owners and the order of
+    exec bit, content or link target; what is missing is not there. Time stamps, owners and the order of
     directories don't count.
 
     Raises:
@@ -142,8 +142,6 @@ def input_digest(stage: Stage, platform: Platform, repo: Path) -> str:
     paths: set[str] = set()
     for source in dict.fromkeys(recipe.sources):
         for each in _find(checkout, ignored, source):
-            if each.kind in (InputKind.MISSING, InputKind.EMPTY):
-                add(b"missing", _raw(each.path))
             paths.update(_leaves(checkout, ignored, each.takes))
     for path in sorted(paths):
         add(b"input", _raw(path), *_content(checkout, path))

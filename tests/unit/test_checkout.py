@@ -179,6 +179,8 @@ class TestFollow:
         assert checkout.follow("d/l").end == "d/f"
         checkout.path("d/m").symlink_to("../d/l")
         assert checkout.follow("d/m").links == ("d/m", "d/l")
+        checkout.path("d/e/n").symlink_to("/d/f")
+        assert checkout.follow("d/e/n").end == "d/f"
 
     def test_link_to_a_directory_on_the_way(self, checkout: Checkout) -> None:
         checkout.path("l").symlink_to("d")

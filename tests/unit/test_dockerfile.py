@@ -224,6 +224,9 @@ class TestArguments:
     def test_arg(self) -> None:
         assert only("ARG a b=1 c='d e' f=\"g h\" i=").args == ("a", "b=1", "c='d e'", 'f="g h"', "i=")
 
+    def test_escape_means_nothing_in_single_quotes(self) -> None:
+        assert only("ARG a='x\\' b").args == ("a='x\\'", "b")
+
     def test_env(self) -> None:
         assert only('ENV A=1 B="c d" E=f\\ g').args == ("A", "1", "B", '"c d"', "E", "f\\ g")
         assert only("ENV A b  c=d").args == ("A", "b  c=d")
@@ -284,7 +287,8 @@ class TestErrors:
 
 # -- against the oracles ------------------------------------------------------------------------------------
 
-View = list[tuple[object, ...]]
+Heredocs = tuple[tuple[str, int, str], ...]
+View = list[tuple[str, bool, int, int, tuple[str, ...], tuple[str, ...], Heredocs]]
 
 
 def our_view(text: str) -> View | None:
@@ -308,15 +312,26 @@ def our_view(text: str) -> View | None:
     ]
 
 
+def refused_later(command: go.Command) -> bool:
+    """Whether BuildKit's parser alone lets an instruction pass, and its next step refuses it."""
+    keyword = (command.cmd or "").upper()
+    if keyword == "ONBUILD":
+        keyword = (command.sub_cmd or "").upper()
+        if keyword in ("ONBUILD", "FROM", "MAINTAINER"):
+            return True
+    if keyword in ("ENV", "LABEL"):
+        return not all(command.value[::2]) or not command.value
+    return keyword not in KEYWORDS
+
+
 def go_view(text: str) -> View | None:
     """What the Go parser says; of the heredocs of an ONBUILD its binding tells only where they end."""
     try:
         commands = go.parse_string(text)
     except go.GoParseError:
         return None
-    keywords = {(command.sub_cmd or command.cmd or "").upper() for command in commands}
-    if not keywords <= set(KEYWORDS):
-        return None  # the parser alone lets unknown instructions pass, the build doesn't
+    if any(refused_later(command) for command in commands):
+        return None
     return [
         (
             command.cmd.upper(),
@@ -503,9 +518,10 @@ def test_any_dockerfile_agrees_with_the_port(text: str) -> None:
     ours, theirs = our_view(text), port_view(text)
     if "onbuild" in text.lower():  # the port doesn't look into it
         return
-    if theirs is not None and any(name in ("ENV", "LABEL") and not args for name, *_, args, _ in theirs):
-        assert ours is None  # the port's parser leaves it to its caller that something must follow
-        return
+    for keyword, *_, args, _ in theirs or ():
+        if keyword in ("ENV", "LABEL") and (not args or not all(args[::2])):
+            assert ours is None  # the port's parser leaves it to its caller to refuse a missing name
+            return
     if theirs is None or ours is None:
         assert theirs is ours
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -256,7 +257,7 @@ SAME: dict[str, Callable[[Path], object]] = {
     "order in a directory": rewrite,
     "a file elsewhere": lambda repo: (repo / "other/o").write_text("changed"),
     "a new file elsewhere": lambda repo: (repo / "new").touch(),
-    "modes but the owner's exec bit": lambda repo: (repo / "src/a.c").chmod(0o664),
+    "modes but the owner's exec bit": lambda repo: (repo / "src/a.c").chmod(0o675),
 }
 CHANGED: dict[str, Callable[[Path], object]] = {
     "content": lambda repo: (repo / "src/deep/c.c").write_text("changed"),
@@ -299,6 +300,20 @@ class TestDigest:
         change(repo)
         assert input_digest(found, AMD64, repo) != before
         assert input_digest(stage(repo, *LINES), AMD64, repo) != before
+
+    def test_names_and_targets_don_t_run_together(self, repo: Path) -> None:
+        (repo / "src/p").symlink_to("linkq")
+        before = digests(repo, *LINES)
+        (repo / "src/p").unlink()
+        (repo / "src/plink").symlink_to("q")
+        assert digests(repo, *LINES) != before
+
+    def test_counts_values_of_arguments(self, repo: Path) -> None:
+        found = stage(repo, *LINES, "ARG A=1")
+        other = replace(
+            found, recipes=tuple(replace(recipe, arguments=(("A", "2"),)) for recipe in found.recipes)
+        )
+        assert input_digest(found, AMD64, repo) != input_digest(other, AMD64, repo)
 
     def test_same_in_another_place(self, repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
         before = digests(repo, *LINES)

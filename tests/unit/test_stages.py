@@ -384,6 +384,14 @@ class TestSources:
         )
         assert {source.path for source in one(repo, text).recipes[0].sources} == {"c", "m", "b", "d"}
 
+    def test_of_the_last_stage_of_the_name_copied_from(self, repo: Path) -> None:
+        text = "FROM x AS c\nCOPY one /\nFROM x AS c\nCOPY two /\n" + cuda("x", "COPY --from=c / /")
+        assert [source.path for source in one(repo, text).recipes[0].sources] == ["two"]
+
+    def test_variables_stay_in_their_stage(self, repo: Path) -> None:
+        text = "FROM x AS base\nFROM base AS c\nENV A=1\n" + cuda("base", "COPY a$A /", "COPY --from=c / /")
+        assert [source.path for source in one(repo, text).recipes[0].sources] == ["a"]
+
     def test_onbuild_of_the_base_runs_first_and_once(self, repo: Path) -> None:
         text = "FROM x AS a\nONBUILD COPY o /\nONBUILD ENV V=v\nFROM a AS b\nFROM b AS c\n" + cuda(
             "c", "COPY $V /"

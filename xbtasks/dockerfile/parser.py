@@ -277,7 +277,7 @@ class _Parser:
 
     def _with_heredocs(self, instruction: Instruction, joined: str) -> Instruction:
         holder = instruction.trigger or instruction
-        if holder.keyword not in _HEREDOC_KEYWORDS or holder.json or "<<" not in joined:
+        if holder.keyword not in _HEREDOC_KEYWORDS or "<<" not in joined:
             return instruction
         opened = self._opened_heredocs(joined, instruction.line)
         heredocs = tuple(self._read_heredoc(each, instruction.line) for each in opened)
