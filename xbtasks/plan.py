@@ -6,7 +6,7 @@ replay needs beside the host's answers.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from xbtasks.backends import BACKENDS
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from xbtasks.backends.base import Backend
 
-__all__ = ["RunPlan", "StagePlan"]
+__all__ = ["CaseKnobs", "RunPlan", "StagePlan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,26 @@ class StagePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseKnobs:
+    """The knobs of the hardware cases, as the user set them; empty or 0 means the case's own default.
+
+    ``mem`` is in MiB, ``sm`` and ``aicore`` in percent. ``gpu`` and ``gpus`` are indexes, UUIDs or ``auto``.
+    """
+
+    gpu: str = "0"
+    gpus: tuple[str, ...] = ("0", "1")
+    mem: int = 0
+    sm: int = 0
+    npu: int = 0
+    chip: int = 0
+    vnpu: int = 0
+    aicore: int = 20
+    workload_image: str = ""
+    throttle: bool = True
+    busy_ok: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RunPlan:
     """A whole run. Deadlines are in seconds; ``platform`` empty means the host's own.
 
@@ -82,6 +102,7 @@ class RunPlan:
     builder: str = ""
     context_directory: str = "~/.cache/xbtasks/ctx"
     max_glibc: tuple[int, ...] = ()
+    knobs: CaseKnobs = field(default_factory=CaseKnobs)
     rebuild: bool = False
     adopt: bool = False
     step_deadline: int = 300
@@ -101,7 +122,9 @@ class RunPlan:
         try:
             fields = dict(document)
             stages = cast("list[dict[str, object]]", fields.pop("stages"))
+            knobs = cast("dict[str, object]", fields.pop("knobs"))
             return cls(
+                knobs=CaseKnobs(**{name: _frozen(value) for name, value in knobs.items()}),  # type: ignore[arg-type]
                 stages=tuple(
                     StagePlan(**{name: _frozen(value) for name, value in stage.items()})  # type: ignore[arg-type]
                     for stage in stages

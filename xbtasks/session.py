@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xbtasks import __version__
 from xbtasks.errors import CannotJudge, Refused, UsageError
 from xbtasks.pipeline import Tools, perform
-from xbtasks.plan import RunPlan, StagePlan
+from xbtasks.plan import CaseKnobs, RunPlan, StagePlan
 from xbtasks.result import Result
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "built_states",
+    "case_knobs",
     "clean_run",
     "discover_stages",
     "make_plan",
@@ -77,6 +78,7 @@ def make_plan(
     cases: Iterable[int] = (),
     build: bool = False,
     choose: bool = False,
+    knobs: CaseKnobs | None = None,
     rebuild: bool = False,
     adopt: bool = False,
 ) -> RunPlan:
@@ -94,10 +96,31 @@ def make_plan(
         builder=settings.builder or "",
         context_directory=settings.remote_ctx,
         max_glibc=settings.max_glibc or (),
+        knobs=knobs or CaseKnobs(),
         rebuild=rebuild,
         adopt=adopt,
         step_deadline=int(settings.timeout),
         build_deadline=int(settings.build_timeout),
+    )
+
+
+def case_knobs(settings: Settings, *, throttle: bool = True, busy_ok: bool = False) -> CaseKnobs:
+    """Return what the user set for the hardware cases."""
+    from xbtasks.cards import Auto
+
+    gpus = settings.gpus
+    return CaseKnobs(
+        gpu=str(settings.gpu),
+        gpus=(str(gpus),) if isinstance(gpus, Auto) else tuple(str(gpu) for gpu in gpus),
+        mem=int(settings.mem or 0),
+        sm=int(settings.sm or 0),
+        npu=settings.npu,
+        chip=settings.chip,
+        vnpu=settings.vnpu,
+        aicore=int(settings.aicore),
+        workload_image=str(settings.workload_image or ""),
+        throttle=throttle,
+        busy_ok=busy_ok,
     )
 
 

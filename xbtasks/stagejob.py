@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from xbtasks import build, context, images, provenance, staging
@@ -12,6 +13,7 @@ from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of, jud
 from xbtasks.elf import BadElf, libc_version
 from xbtasks.engine import BuildRequest, Engine
 from xbtasks.errors import BuildFailed, CannotJudge, DeadlineExceeded, ExitCode, Refused, UsageError, XbError
+from xbtasks.hardware import CaseRun, Findings, Skipped
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.result import ArtifactRecord, BuildRecord
@@ -139,8 +141,7 @@ class StageJob:
             # Without an engine nothing can be said of the stage; without emulation it is the wrong host.
             kind = Refused if self._facts.buildx.ready else CannotJudge
             raise kind(f"{stage.stage} can't be built here: {obstacle}")
-        if not self._facts.simulated:
-            self._tools.permission(f"build {stage.stage} for {platform} as {stage.image}")
+        self._permission(f"build {stage.stage} for {platform} as {stage.image}")
         slow = "" if stage.cross_compiles or platform is self._facts.platform else ", emulated and slow"
         self._tools.reporter.say(f"  building for {platform}{slow}: {why}")
         begun = self._seconds
@@ -303,7 +304,7 @@ class StageJob:
         self, case: Case, image: Image, files: tuple[ImageFile, ...], staged: StagedSet, platform: Platform
     ) -> None:
         if case.cards:
-            self._hardware_case(case)
+            self._hardware_case(case, image, files, platform)
             return
         required, rows = judge_linking(
             self._stage.backend,
@@ -322,14 +323,55 @@ class StageJob:
         reason = _short(tuple(failed)) or "; ".join([*terms, *filter(None, [accepted_by_profile(rows)])])
         self._report(case, verdict, reason, checks=rows)
 
-    def _hardware_case(self, case: Case) -> None:
-        """Report a case that needs cards: skipped where they are absent, else not judged by this version."""
-        backend = self._stage.backend
+    def _hardware_case(
+        self, case: Case, image: Image, files: tuple[ImageFile, ...], platform: Platform
+    ) -> None:
+        """Judge a case that needs cards; skipped, unasked, where they are absent."""
+        backend, plan = self._stage.backend, self._plan
         found = self._facts.cards(backend.name)
         if found < case.cards:
             self._report(case, Verdict.SKIP, f"needs {case.cards} {backend.card}, the host has {found}")
-        else:
-            self._report(case, Verdict.ERROR, "this version of xbtasks judges case 1 only")
+            return
+        if not case.module:
+            self._report(case, Verdict.ERROR, "this version of xbtasks can't judge it")
+            return
+        absent = [file.path for file in files if file.kind != "file"]
+        if absent:
+            check_id = f"{backend.name}.case{case.number}.artifact"
+            row = Check(check_id, Status.FAIL, f"the image lacks {', '.join(absent)}", "a file", "none")
+            self._report(case, Verdict.FAIL, row.detail, checks=[row])
+            return
+        run = CaseRun(
+            run_id=self._tools.run_id,
+            stage=self._stage,
+            platform=platform,
+            image=image.id,
+            workload=plan.knobs.workload_image or image.id,
+            artifacts=tuple(
+                (artifact.staged_path, hashlib.sha256(file.data).hexdigest())
+                for artifact, file in zip(backend.artifacts, files, strict=True)
+            ),
+            knobs=plan.knobs,
+            facts=self._facts,
+            engine=self._engine,
+            deadline=self._deadline,
+            ask=self._run,
+            say=self._tools.reporter.say,
+            permission=self._permission,
+        )
+        try:
+            findings: Findings = import_module(case.module).judge(run)
+        except Skipped as skipped:
+            self._report(case, Verdict.SKIP, skipped.reason, checks=skipped.checks)
+            return
+        verdict, rows = judge(findings.required, (self._image_row(case, image, platform), *findings.checks))
+        failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
+        self._report(case, verdict, _short(tuple(failed)) or findings.note, checks=rows)
+
+    def _permission(self, what: str) -> None:
+        """Ask the user before ``what``; the simulated host never asks."""
+        if not self._facts.simulated:
+            self._tools.permission(what)
 
     def _image_row(self, case: Case, image: Image, platform: Platform) -> Check:
         """Say whether the image that is judged is what the checkout would build."""

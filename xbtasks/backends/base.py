@@ -53,11 +53,15 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A numbered verification: its locked title, and how many cards it needs (0: none)."""
+    """A numbered verification: its locked title, and how many cards it needs (0: none).
+
+    ``module`` is where a hardware case is judged (:mod:`xbtasks.hardware`), imported when it is run.
+    """
 
     number: int
     title: str
     cards: int
+    module: str = ""
 
 
 @dataclass(frozen=True, slots=True)

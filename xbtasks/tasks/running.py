@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xbtasks.errors import ExitCode, UsageError
 from xbtasks.reporting.table import show_result
-from xbtasks.session import discover_stages, make_plan, of_backend, replay, run
+from xbtasks.session import case_knobs, discover_stages, make_plan, of_backend, replay, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,7 @@ def run_plan(
         cases=cases,
         build=build,
         choose=choose,
+        knobs=case_knobs(settings, throttle=not call.switch("no_throttle"), busy_ok=call.switch("busy_ok")),
         rebuild=call.switch("rebuild"),
         adopt=call.switch("adopt"),
     )
