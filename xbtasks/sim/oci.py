@@ -20,14 +20,14 @@ class OciSpec:
     """The configuration of one container, in ``bundle``. Changes are kept by :meth:`save`."""
 
     def __init__(self, bundle: Path) -> None:
-        self._bundle = bundle
+        self.bundle = bundle
         self._file = bundle / "config.json"
         self._document: Object = json.loads(self._file.read_text())
 
     @property
     def root(self) -> Path:
         """The root file system, as this process reaches it."""
-        return self._bundle / str(_object(self._document, "root").get("path", "rootfs"))
+        return self.bundle / str(_object(self._document, "root").get("path", "rootfs"))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -35,6 +35,10 @@ class OciSpec:
         entries = _list(_object(self._document, "process"), "env")
         pairs = (str(entry).partition("=") for entry in entries)
         return {name: value for name, _, value in pairs}
+
+    def set_environment(self, name: str, value: str) -> None:
+        """Add a variable to the environment of the container's process."""
+        _list(_object(self._document, "process"), "env").append(f"{name}={value}")
 
     def bind(self, source: Path, target: str, *options: str) -> None:
         """Mount ``source`` at ``target``, read-only unless ``options`` say otherwise."""

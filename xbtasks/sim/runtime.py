@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RUNTIMES", "install", "main", "settings"]
 
-RUNTIMES: Final = ("nvidia",)
+RUNTIMES: Final = ("nvidia", "ascend")
 """The names under which the runtimes are registered: the vendors'."""
 
 
@@ -53,6 +53,10 @@ def _injection(name: str) -> Injection:
     match name:
         case "nvidia":
             from xbtasks.sim.drivers.nvidia.injection import inject
+
+            return inject
+        case "ascend":
+            from xbtasks.sim.drivers.ascend.injection import inject
 
             return inject
         case _:

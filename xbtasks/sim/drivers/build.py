@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TOOLS", "VENDORS", "ensure_built", "sources"]
 
-VENDORS: Final = ("nvidia",)
+VENDORS: Final = ("nvidia", "ascend")
 """The vendors' folders here. Each has a ``build.sh SOCKET OUT`` that compiles its libraries and tools."""
 
-TOOLS: Final = {"nvidia": "nvidia-smi"}
+TOOLS: Final = {"nvidia": "nvidia-smi", "ascend": "npu-smi"}
 """Each vendor's tool, which the simulated host has on PATH."""
 
 _PATTERNS: Final = ("*.sh", "*.c", "*.h", "*.def", "*.S")
@@ -84,9 +84,17 @@ def _run_compiler(vendor: str, out: Path, paths: SimPaths) -> None:
     done = subprocess.run(
         (
             *(str(paths.programs / "bin/docker"), "run", "--rm", "--pull", "never", "--network", "none"),
-            *("--mount", f"type=bind,src={sources(vendor)},dst=/source,readonly"),
+            *("--mount", f"type=bind,src={sources(vendor).parent},dst=/source,readonly"),
             *("--mount", f"type=bind,src={out},dst=/out"),
-            *("--workdir", "/source", BASE_IMAGE, "sh", "build.sh", f"{NODE_IN_CONTAINER}/socket", "/out"),
+            *(
+                "--workdir",
+                f"/source/{vendor}",
+                BASE_IMAGE,
+                "sh",
+                "build.sh",
+                f"{NODE_IN_CONTAINER}/socket",
+                "/out",
+            ),
         ),
         env={"DOCKER_HOST": f"unix://{paths.socket}", "DOCKER_CONFIG": str(paths.docker_config)},
         stdin=subprocess.DEVNULL,

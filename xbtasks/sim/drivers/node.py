@@ -5,7 +5,8 @@ by the process id of the host's namespace whatever namespace that process is in,
 connection ends with it: accounting is right across containers, and a killed process leaves nothing behind.
 
 Usage: ``python -m xbtasks.sim.drivers.node SOCKET INVENTORY``. A message is one packet: fields in UTF-8 with
-tabs between them. The first field of a process's first message names the vendor; see ``nvidia/answers.py``.
+tabs between them, as ``nvidia/answers.py`` lists them, and ``ascend/answers.py`` for those that begin with
+``ascend``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import Refused
+from xbtasks.sim.drivers.ascend import answers as ascend_answers
+from xbtasks.sim.drivers.ascend import cards as ascend_cards
+from xbtasks.sim.drivers.ascend.peer import Peer as AscendPeer
 from xbtasks.sim.drivers.ledger import Ledger
 from xbtasks.sim.drivers.nvidia.answers import Answerer
 from xbtasks.sim.drivers.nvidia.cards import read_driver
@@ -62,6 +66,7 @@ class Inventory:
         self._file = file
         self._stamp: tuple[int, int] | None = self._look()
         self.nvidia: Driver = read_driver(file)
+        self.ascend: ascend_cards.Driver = ascend_cards.read_driver(file)
 
     def refresh(self) -> None:
         """Read the file again if it has changed. A file that is wrong changes nothing."""
@@ -70,7 +75,8 @@ class Inventory:
             return
         self._stamp = stamp
         try:
-            self.nvidia = read_driver(self._file)
+            nvidia, ascend = read_driver(self._file), ascend_cards.read_driver(self._file)
+            self.nvidia, self.ascend = nvidia, ascend
         except Refused as error:
             print(f"the inventory stays as it was: {error}", file=sys.stderr, flush=True)
 
@@ -85,11 +91,12 @@ class Inventory:
 class _Peer:
     """A connected process."""
 
-    def __init__(self, connection: socket.socket, ledger: Ledger) -> None:
+    def __init__(self, connection: socket.socket, ledger: Ledger, shares: dict[int, bool]) -> None:
         self.connection = connection
         self.pid = peer_pid(connection)
         self.account: Account = ledger.open(self.pid)
         self._answerer = Answerer(ledger, self.account, lambda index: sees_device(self.pid, f"nvidia{index}"))
+        self._ascend = ascend_answers.Answerer(ledger, self.account, shares, AscendPeer(self.pid))
 
     def serve(self, inventory: Inventory) -> bool:
         """Answer one message; tell whether the process is still there."""
@@ -98,7 +105,10 @@ class _Peer:
             if not message:
                 return False
             fields = message.decode("utf-8", "replace").split("\t")
-            answer = self._answerer.answer(inventory.nvidia, fields)
+            if fields[0] == "ascend":
+                answer = self._ascend.answer(inventory.ascend, fields[1:])
+            else:
+                answer = self._answerer.answer(inventory.nvidia, fields)
             self.connection.send("\t".join(answer).encode()[:_LARGEST])
         except OSError:  # it was killed meanwhile
             return False
@@ -108,6 +118,7 @@ class _Peer:
 def serve(listener: socket.socket, inventory: Inventory) -> None:
     """Answer whoever connects, for ever."""
     ledger = Ledger()
+    shares: dict[int, bool] = {}
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
         while True:
@@ -117,7 +128,7 @@ def serve(listener: socket.socket, inventory: Inventory) -> None:
                 peer: _Peer | None = key.data
                 if peer is None:
                     connection, _ = listener.accept()
-                    selector.register(connection, selectors.EVENT_READ, _Peer(connection, ledger))
+                    selector.register(connection, selectors.EVENT_READ, _Peer(connection, ledger, shares))
                 elif not peer.serve(inventory):
                     selector.unregister(peer.connection)
                     peer.connection.close()
