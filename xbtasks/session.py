@@ -82,7 +82,16 @@ def make_plan(
     rebuild: bool = False,
     adopt: bool = False,
 ) -> RunPlan:
-    """Return what a run of ``command`` will do with ``stages``."""
+    """Return what a run of ``command`` will do with ``stages``.
+
+    Raises:
+        UsageError: a knob that is one stage's is set for several.
+    """
+    if settings.image and len(stages) > 1 and not choose:
+        raise UsageError(
+            f"image from {settings.origin('image')} names one image, but {len(stages)} stages are built",
+            hint="name one stage, or leave the image unset",
+        )
     return RunPlan(
         command=command,
         stages=tuple(_stage_plan(settings, discovery, stage) for stage in stages) if discovery else (),
