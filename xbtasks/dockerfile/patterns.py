@@ -81,7 +81,7 @@ def _class_char(pattern: str, at: int) -> tuple[str, int]:
     if char == "\\":
         at += 1
         char = pattern[at : at + 1]
-    if at + 1 >= len(pattern):
+    if not char:
         raise BadPatternError(f"{pattern!r} holds an open [")
     return char, at + 1
 
