@@ -148,6 +148,7 @@ def _stage_plan(settings: Settings, discovery: Discovery, stage: Stage) -> Stage
         ),
         pin=stage.pin or "",
         profile=settings.profile or "",
+        cross_compiles=stage.cross_compiles,
     )
 
 

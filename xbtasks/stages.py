@@ -36,7 +36,8 @@ class Stage:
     are the external images at the root of its FROM lines, as written once expanded. ``pins`` are the
     ``LIB_*_COMMIT`` ARGs that its build uses; ``pin`` is the value of its own runtime's: the only one that it
     declares itself, else the only one at all, else None. ``platforms`` are those with something to build.
-    ``text`` is every instruction needed on any of them; ``recipes`` are for all platforms.
+    ``cross_compiles`` tells that all its RUNs go to the builder's own platform. ``text`` is every instruction
+    needed on any of them; ``recipes`` are for all platforms.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Stage:
     pins: tuple[tuple[str, str], ...]
     pin: str | None
     platforms: tuple[Platform, ...]
+    cross_compiles: bool
     inputs: tuple[Input, ...]
     text: str = field(repr=False)
     recipes: tuple[Recipe, ...] = field(repr=False)
@@ -148,6 +150,7 @@ def _stage(target: Target, backend: Backend, checkout: Checkout) -> Stage:
         pins=pins,
         pin=_own_pin(target, pins),
         platforms=platforms,
+        cross_compiles=target.cross_compiles,
         inputs=find_inputs(checkout, dict.fromkeys(source for recipe in used for source in recipe.sources)),
         text="\n".join(dict.fromkeys(recipe.text for recipe in used)),
         recipes=recipes,

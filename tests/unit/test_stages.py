@@ -245,3 +245,33 @@ class TestRefused:
     def test_many_stages_are_no_trouble(self, repo: Path) -> None:
         chain = "".join(f"FROM s{at} AS s{at + 1}\nCOPY --from=s{at} a b\n" for at in range(1500))
         assert one(repo, chain + cuda("s1500")).base_image == "s0"
+
+
+class TestCrossCompiles:
+    @pytest.mark.parametrize(
+        ("base", "cross"),
+        [
+            ("FROM --platform=$BUILDPLATFORM a AS b", True),
+            ("FROM --platform=${BUILDPLATFORM} a AS b", True),
+            ("FROM --platform=linux/amd64 a AS b", False),
+            ("FROM --platform=$TARGETPLATFORM a AS b", False),
+            ("FROM a AS b", False),
+        ],
+    )
+    def test_a_stage_whose_runs_follow_the_builder(self, repo: Path, base: str, cross: bool) -> None:
+        text = f"{base}\nRUN make\nFROM b AS xbuild-nvidia-cuda-1\nRUN make install\n"
+        assert look(repo, text).stages[0].cross_compiles is cross
+
+    def test_one_run_on_the_target_is_enough_to_need_it(self, repo: Path) -> None:
+        text = (
+            "FROM --platform=$BUILDPLATFORM a AS b\nRUN make\nFROM a AS xbuild-nvidia-cuda-1\n"
+            "COPY --from=b /x /x\nRUN strip /x\n"
+        )
+        assert not look(repo, text).stages[0].cross_compiles
+
+    def test_a_stage_that_only_copies_needs_nothing_of_its_platform(self, repo: Path) -> None:
+        text = (
+            "FROM --platform=$BUILDPLATFORM a AS b\nRUN make\n"
+            "FROM scratch AS xbuild-nvidia-cuda-1\nCOPY --from=b /x /x\n"
+        )
+        assert look(repo, text).stages[0].cross_compiles

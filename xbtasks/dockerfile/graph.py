@@ -133,6 +133,18 @@ class Graph:
         """Tell whether the stage at ``index`` adds files itself: RUN, COPY or ADD."""
         return any(each.keyword in ("RUN", "COPY", "ADD") for each in self._instructions(index))
 
+    def run_platforms(self, index: int) -> frozenset[str]:
+        """Return the ``--platform`` of each base that a RUN for the stage at ``index`` is executed on.
+
+        An empty one is the target's.
+        """
+        running = (
+            member
+            for member in self._members(index)
+            if any(each.keyword == "RUN" for each in self._instructions(member))
+        )
+        return frozenset(self._bases[self.chain(member)[-1]].platform for member in running)
+
     def closure(self, index: int) -> Closure:
         """Return what the stage at ``index`` needs.
 

@@ -80,6 +80,15 @@ class Target:
         )
 
     @property
+    def cross_compiles(self) -> bool:
+        """Whether every RUN of its build is executed on the builder's own platform, whatever the target."""
+        return all(
+            {_platform_of(text) for text in graph.run_platforms(self.stage.index)} <= {build}
+            for graphs in self._graphs.values()
+            for build, graph in zip(Platform, graphs, strict=True)
+        )
+
+    @property
     def recipes(self) -> tuple[Recipe, ...]:
         """What the stage needs on each platform, also on those for which there is nothing to build.
 
