@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from xbtasks.sim.base_image import BASE_IMAGE
+from xbtasks.sim.drivers.ascend.image import CANN_IMAGE
 from xbtasks.sim.paths import SAMPLE_CHECKOUT
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def test_no_file_names_an_address(path: Path) -> None:
     assert "://" not in path.read_text()
 
 
-def test_stages_start_from_the_base_image_and_compile_on_the_builds_platform() -> None:
-    assert set(re.findall(r'^ARG \w+_IMAGE="(.*)"$', TEXT, re.MULTILINE)) == {BASE_IMAGE}
+def test_stages_start_from_the_simulated_images_and_compile_on_the_builds_platform() -> None:
+    assert set(re.findall(r'^ARG \w+_IMAGE="(.*)"$', TEXT, re.MULTILINE)) == {BASE_IMAGE, CANN_IMAGE}
     assert all("--platform=${BUILDPLATFORM}" in line for line in re.findall(r"^FROM .*$", TEXT, re.MULTILINE))
 
 

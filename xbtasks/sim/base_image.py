@@ -28,7 +28,10 @@ BASE_IMAGE: Final = "xbtasks-sim/base:1"
 """The tag that the sample Dockerfile's stages start from."""
 
 _DIGEST_LABEL: Final = "xbtasks.base"
-_PACKAGES: Final = ("base-files", "bash", "coreutils", "dash", "findutils", "gcc", "grep", "libc6-dev", "sed")
+_PACKAGES: Final = (
+    *("base-files", "bash", "coreutils", "dash", "findutils", "gcc", "grep", "libc6-dev"),
+    *("python3-minimal", "sed"),
+)
 _CROSS_COMPILER: Final = {
     "amd64": ("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"),
     "arm64": ("gcc-x86-64-linux-gnu", "libc6-dev-amd64-cross"),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from xbtasks.errors import CannotJudge, Refused
 from xbtasks.sim import base_image, folders, launch, packages, processes, runtime
 from xbtasks.sim.apt import PrivateApt
+from xbtasks.sim.drivers.ascend.image import ensure_images
 from xbtasks.sim.drivers.build import ensure_built
 from xbtasks.sim.drivers.service import ensure_node
 from xbtasks.sim.engine_api import EngineApi
@@ -88,7 +89,9 @@ def up(say: Callable[[str], None]) -> SimStatus:
             if not launch.runs_as_configured(paths, programs.folder):
                 launch.start(paths, programs, say)
             base_image.ensure_image(engine, archive, machine, say)
-        ensure_built(paths, base_image.archive_path(paths.cache, machine).name, say)
+        base = base_image.archive_path(paths.cache, machine).name
+        ensure_built(paths, base, say)
+        ensure_images(engine, paths.drivers / "ascend", base, say)
         ensure_node(paths, say)
         return _status(paths)
 

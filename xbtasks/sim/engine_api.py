@@ -1,4 +1,4 @@
-"""The container engine's HTTP API over its unix socket: the five calls that the simulated host needs.
+"""The container engine's HTTP API over its unix socket: the calls that the simulated host needs.
 
 Contract: Docker Engine API, https://docs.docker.com/reference/api/engine/. Used instead of the client program
 because it answers in milliseconds and needs nothing installed.
@@ -66,6 +66,22 @@ class EngineApi:
             problem = json.loads(line).get("error")
             if problem:
                 raise CannotJudge(f"the engine could not import {reference}: {problem}")
+
+    def derive_image(self, base: str, content: bytes, reference: str, changes: tuple[str, ...]) -> None:
+        """Make an image of ``base`` with the files of the tar archive ``content`` over it."""
+        repository, _, tag = reference.rpartition(":")
+        as_json, as_tar = {"Content-Type": "application/json"}, {"Content-Type": "application/x-tar"}
+        request = json.dumps({"Image": base})
+        answer = self._call("POST", "/containers/create", timeout=60, body=request, headers=as_json)
+        container = json.loads(answer)["Id"]
+        try:
+            files = f"/containers/{container}/archive?path=/"
+            self._call("PUT", files, timeout=60, body=content, headers=as_tar)
+            pairs = [("container", container), ("repo", repository), ("tag", tag)]
+            query = urlencode([*pairs, *(("changes", change) for change in changes)])
+            self._call("POST", f"/commit?{query}", timeout=60, body="{}", headers=as_json)
+        finally:
+            self._call("DELETE", f"/containers/{container}?force=1", timeout=60)
 
     def _call(
         self,

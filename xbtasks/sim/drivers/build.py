@@ -5,7 +5,6 @@ What was compiled lies in the cache, in a folder named after a digest of all tha
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import shlex
 import subprocess
@@ -17,6 +16,7 @@ from xbtasks.errors import CannotJudge
 from xbtasks.sim.base_image import BASE_IMAGE
 from xbtasks.sim.drivers.injection import NODE_IN_CONTAINER
 from xbtasks.sim.folders import write_program
+from xbtasks.sim.lock import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +48,11 @@ def ensure_built(paths: SimPaths, base: str, say: Callable[[str], None]) -> None
     """
     wanted = paths.cache / f"drivers-{_digest(base)}"
     if not wanted.is_dir():
-        say("compiling the simulated drivers")
-        _compile(wanted, paths)
+        # Whoever fills the cache clears away what others left behind in it: one at a time.
+        with locked(paths.cache, lambda: say("waiting: another process is at work on the downloads")):
+            if not wanted.is_dir():
+                say("compiling the simulated drivers")
+                _compile(wanted, paths)
     if not paths.drivers.is_symlink() or paths.drivers.readlink() != wanted:
         fresh = paths.drivers.with_name(".drivers")
         fresh.unlink(missing_ok=True)
@@ -76,8 +79,7 @@ def _compile(wanted: Path, paths: SimPaths) -> None:
         for vendor in VENDORS:
             (work / vendor).mkdir(parents=True)
             _run_compiler(vendor, work / vendor, paths)
-        with contextlib.suppress(FileExistsError, OSError):  # another simulated host was faster
-            work.rename(wanted)
+        work.rename(wanted)
 
 
 def _run_compiler(vendor: str, out: Path, paths: SimPaths) -> None:
@@ -86,15 +88,8 @@ def _run_compiler(vendor: str, out: Path, paths: SimPaths) -> None:
             *(str(paths.programs / "bin/docker"), "run", "--rm", "--pull", "never", "--network", "none"),
             *("--mount", f"type=bind,src={sources(vendor).parent},dst=/source,readonly"),
             *("--mount", f"type=bind,src={out},dst=/out"),
-            *(
-                "--workdir",
-                f"/source/{vendor}",
-                BASE_IMAGE,
-                "sh",
-                "build.sh",
-                f"{NODE_IN_CONTAINER}/socket",
-                "/out",
-            ),
+            *("--workdir", f"/source/{vendor}", BASE_IMAGE),
+            *("sh", "build.sh", f"{NODE_IN_CONTAINER}/socket", "/out"),
         ),
         env={"DOCKER_HOST": f"unix://{paths.socket}", "DOCKER_CONFIG": str(paths.docker_config)},
         stdin=subprocess.DEVNULL,
