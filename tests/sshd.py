@@ -23,12 +23,12 @@ from xbtasks.host.dial import Dialer
 from xbtasks.host.framed import FramedHost
 from xbtasks.host.recording import Evidence
 from xbtasks.host.ssh import SshTransport
-from xbtasks.references import parse_host
+from xbtasks.knobs.references import parse_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from xbtasks.values import HostKeys
+    from xbtasks.knobs.values import HostKeys
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 USER = "root" if os.geteuid() == 0 else os.environ.get("USER", "nobody")

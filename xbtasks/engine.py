@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["LABEL_COMMIT", "LABEL_INPUTS", "LABEL_RUN", "LABEL_STAGE", "BuildRequest", "Engine"]
 
 LABEL_STAGE = "xbtasks.stage"
-LABEL_INPUTS = "xbtasks.inputs"
+LABEL_INPUTS = "xbtasks.checkout.inputs"
 LABEL_COMMIT = "xbtasks.commit"
 LABEL_RUN = "xbtasks.run"
 

@@ -19,12 +19,12 @@ from xbtasks.result import Result
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from xbtasks.checkout.stages import Discovery, Stage
     from xbtasks.cleanup import Removal
     from xbtasks.host.framed import Transport
     from xbtasks.host.recording import Evidence
+    from xbtasks.knobs.settings import Settings
     from xbtasks.reporting.console import Console
-    from xbtasks.settings import Settings
-    from xbtasks.stages import Discovery, Stage
 
 __all__ = [
     "built_states",
@@ -49,7 +49,7 @@ def discover_stages(settings: Settings) -> Discovery:
     Raises:
         UsageError: there is no checkout, or its Dockerfile can't be read.
     """
-    from xbtasks.stages import discover, find_repo
+    from xbtasks.checkout.stages import discover, find_repo
 
     dockerfile = str(settings.dockerfile)
     explicit = str(settings.repo) if settings.repo else None
@@ -115,7 +115,7 @@ def make_plan(
 
 def case_knobs(settings: Settings, *, throttle: bool = True, busy_ok: bool = False) -> CaseKnobs:
     """Return what the user set for the hardware cases."""
-    from xbtasks.cards import Auto
+    from xbtasks.knobs.cards import Auto
 
     gpus = settings.gpus
     return CaseKnobs(
@@ -134,8 +134,8 @@ def case_knobs(settings: Settings, *, throttle: bool = True, busy_ok: bool = Fal
 
 
 def _stage_plan(settings: Settings, discovery: Discovery, stage: Stage) -> StagePlan:
-    from xbtasks.settings import image_tag, staging_directory
-    from xbtasks.stages import input_digest
+    from xbtasks.checkout.stages import input_digest
+    from xbtasks.knobs.settings import image_tag, staging_directory
 
     return StagePlan(
         stage=stage.name,
@@ -203,11 +203,11 @@ def _commit(discovery: Discovery) -> str:
 
 def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console: Console) -> Result:
     """Run ``plan`` on the host that the knobs name, keep the evidence, and return what was found."""
+    from xbtasks.checkout.stages import context_files, find_stage
     from xbtasks.context import archive
     from xbtasks.host.framed import FramedHost
     from xbtasks.host.recording import Evidence
     from xbtasks.ownside import OwnSide
-    from xbtasks.stages import context_files, find_stage
 
     transport = _transport(settings, console)
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
@@ -252,7 +252,7 @@ def clean_run(settings: Settings, console: Console, *, everything: bool) -> Remo
     from xbtasks.cleanup import clean
     from xbtasks.engine import Engine
     from xbtasks.host.framed import FramedHost
-    from xbtasks.settings import staging_directory
+    from xbtasks.knobs.settings import staging_directory
 
     host = FramedHost(_transport(settings, console))
     directories = {backend.name: staging_directory(settings, backend) for backend in BACKENDS.values()}
@@ -327,14 +327,14 @@ def _transport(settings: Settings, console: Console) -> Transport:
         UsageError: ssh was asked for and no host is known.
     """
     from xbtasks.host.local import LocalTransport
-    from xbtasks.values import Mode
+    from xbtasks.knobs.values import Mode
 
     if settings.mode is Mode.LOCAL:
         return LocalTransport()
     from xbtasks.host.dial import Dialer
     from xbtasks.host.ssh import SshTransport
-    from xbtasks.knobs import KNOBS
-    from xbtasks.settings import Source
+    from xbtasks.knobs.settings import Source
+    from xbtasks.knobs.table import KNOBS
 
     if settings.host is None:
         if not console.can_ask:

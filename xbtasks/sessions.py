@@ -45,9 +45,9 @@ def stage_names(environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
     Raises:
         UsageError: there is none, or a knob is wrong.
     """
-    from xbtasks.checkout import find_repo
-    from xbtasks.resolve import default_user_file, resolve
-    from xbtasks.stages import discover
+    from xbtasks.checkout.stages import discover
+    from xbtasks.checkout.tree import find_repo
+    from xbtasks.knobs.resolve import default_user_file, resolve
 
     settings = resolve(
         {}, environ, user_file=default_user_file(environ), explicit_user_file=False, project_file=None

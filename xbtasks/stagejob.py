@@ -10,7 +10,7 @@ from xbtasks import build, context, images, provenance, staging
 from xbtasks.backends.linking import accepted_by_profile, judge_linking
 from xbtasks.backends.profiles import profile_for
 from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of, judge
-from xbtasks.elf import BadElf, libc_version
+from xbtasks.elf.facts import BadElf, libc_version
 from xbtasks.engine import BuildRequest, Engine
 from xbtasks.errors import BuildFailed, CannotJudge, DeadlineExceeded, ExitCode, Refused, UsageError, XbError
 from xbtasks.hardware import CaseRun, Findings, Skipped

@@ -10,7 +10,7 @@ import pytest
 from tests.sshd import make_key
 from xbtasks.errors import HostUnreachable, UsageError
 from xbtasks.host.step import Section, Step
-from xbtasks.values import HostKeys
+from xbtasks.knobs.values import HostKeys
 
 if TYPE_CHECKING:
     from pathlib import Path

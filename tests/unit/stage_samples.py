@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xbtasks.stages import Discovery, Stage, discover, find_stage
+from xbtasks.checkout.stages import Discovery, Stage, discover, find_stage
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xbtasks.cards import Auto, GpuId, GpuIndex, GpuUuid, parse_gpu, parse_gpus
-from xbtasks.values import BadValue
+from xbtasks.knobs.cards import Auto, GpuId, GpuIndex, GpuUuid, parse_gpu, parse_gpus
+from xbtasks.knobs.values import BadValue
 
 UUID = "GPU-0a1b2c3d-0011-2233-4455-66778899aabb"
 

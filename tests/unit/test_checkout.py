@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from xbtasks.checkout import Checkout, Kind, find_repo
+from xbtasks.checkout.tree import Checkout, Kind, find_repo
 from xbtasks.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:

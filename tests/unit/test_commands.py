@@ -13,7 +13,7 @@ from invoke.program import Program
 
 from xbtasks import tasks
 from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, Refused, UsageError
-from xbtasks.knobs import Group
+from xbtasks.knobs.table import Group
 from xbtasks.tasks.command import STAGE, Call, Option, command
 
 if TYPE_CHECKING:

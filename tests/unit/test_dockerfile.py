@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xbtasks.dockerfile.parser import Instruction, heredoc_of, parse
+from xbtasks.checkout.dockerfile.parser import Instruction, heredoc_of, parse
 from xbtasks.errors import ExitCode, UsageError
 
 

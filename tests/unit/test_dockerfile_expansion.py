@@ -7,7 +7,7 @@ from e2b_dockerfile_utils import ShellLex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xbtasks.dockerfile.expansion import ExpansionError, expand, shell_words
+from xbtasks.checkout.dockerfile.expansion import ExpansionError, expand, shell_words
 
 VARIABLES = {"A": "1", "EMPTY": "", "PATH": "/a/b/c.tar.gz", "STARS": "a*c*e", "BLANK": "x  y"}
 

@@ -12,7 +12,7 @@ from e2b_dockerfile_utils import DockerfileSyntaxError, parse_dockerfile_ast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xbtasks.dockerfile.parser import parse
+from xbtasks.checkout.dockerfile.parser import parse
 from xbtasks.errors import UsageError
 
 KEYWORDS = [

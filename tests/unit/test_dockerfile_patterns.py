@@ -7,7 +7,13 @@ from e2b_dockerfile_utils import PatternMatcher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xbtasks.dockerfile.patterns import BadPatternError, IgnorePatterns, deep_match, has_wildcard, match
+from xbtasks.checkout.dockerfile.patterns import (
+    BadPatternError,
+    IgnorePatterns,
+    deep_match,
+    has_wildcard,
+    match,
+)
 
 
 @pytest.mark.parametrize(

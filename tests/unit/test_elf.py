@@ -15,7 +15,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from tests.elfbytes import Elf, write_elf
 from tests.elfkit import DCMI, compile_c, cross_compiler, linkers, monitor, versioned_libc, vgpu, vgpu_hooks
-from xbtasks.elf import (
+from xbtasks.elf.facts import (
     BadElf,
     ElfFacts,
     NotElf,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.elfbytes import Elf, write_elf
 from tests.elfkit import compile_c, monitor, vgpu
-from xbtasks.elf import (
+from xbtasks.elf.facts import (
     BadElf,
     NotElf,
     read_elf,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from xbtasks.errors import Refused
+from xbtasks.knobs.resolve import resolve
 from xbtasks.plan import RunPlan, StagePlan
 from xbtasks.reporting.console import Console
-from xbtasks.resolve import resolve
 from xbtasks.session import _permission
 
 if TYPE_CHECKING:
-    from xbtasks.settings import Settings
+    from xbtasks.knobs.settings import Settings
 
 HOST = "me@far:2222"
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from stage_samples import NAME, plant, stage
 
 from xbtasks.backends.base import Platform
+from xbtasks.checkout.stages import context_files, discover, input_digest
 from xbtasks.errors import UsageError
-from xbtasks.stages import context_files, discover, input_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ import pytest
 from stage_samples import NAME, plant, stage
 
 from xbtasks.backends.base import Platform
+from xbtasks.checkout.stages import context_files, discover, input_digest
 from xbtasks.errors import UsageError
-from xbtasks.stages import context_files, discover, input_digest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from xbtasks.errors import UsageError
-from xbtasks.knobfile import MAX_BYTES, nearest, read_knob_file
-from xbtasks.knobs import KNOBS
+from xbtasks.knobs.files import MAX_BYTES, nearest, read_knob_file
+from xbtasks.knobs.table import KNOBS
 
 LABEL = "conf.yaml"
 

@@ -9,10 +9,10 @@ import pytest
 
 from xbtasks.backends import BACKENDS
 from xbtasks.backends.profiles import profile_names
-from xbtasks.knobfile import read_knob_file
-from xbtasks.knobs import KNOBS, Group, knob, knobs_for
-from xbtasks.resolve import resolve
-from xbtasks.settings import Settings, describe
+from xbtasks.knobs.files import read_knob_file
+from xbtasks.knobs.resolve import resolve
+from xbtasks.knobs.settings import Settings, describe
+from xbtasks.knobs.table import KNOBS, Group, knob, knobs_for
 
 PROJECT_FILE = Path(__file__).parents[2] / "config" / "invoke.yaml"
 
@@ -153,8 +153,8 @@ class TestProjectFile:
 
 def test_the_table_costs_no_import() -> None:
     program = (
-        "import sys, invoke, __future__; before = set(sys.modules); import xbtasks.knobs; "
+        "import sys, invoke, __future__; before = set(sys.modules); import xbtasks.knobs.table; "
         "print(*set(sys.modules) - before)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == {"xbtasks", "xbtasks.knobs"}
+    assert set(done.stdout.split()) == {"xbtasks", "xbtasks.knobs", "xbtasks.knobs.table"}

@@ -451,12 +451,17 @@ def test_a_staging_directory_that_this_user_cannot_write(public: Path) -> None:
 def test_a_socket_that_this_user_may_not_open(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(SAMPLES / "docker/info-server-errors.json", public / "down.json")
     (public / "down.json").chmod(0o644)
-    answers = f"context) echo unix://{public}/docker.sock ;; info) cat {public}/down.json ;; *) exit 1 ;;"
+    (public / "run").mkdir()
+    answers = f"context) echo unix://{public}/run/docker.sock ;; info) cat {public}/down.json ;; *) exit 1 ;;"
     Shims(public).add("docker", f'case "$1" in {answers} esac\n')
     monkeypatch.setenv("PATH", f"{public}:/usr/bin:/bin")
     step = preflight_step("docker", {})
     assert read_preflight(as_nobody(step)).engine.state is EngineState.DOWN
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(public / "docker.sock"))
-        (public / "docker.sock").chmod(0o600 if os.geteuid() == 0 else 0o000)
+        server.bind(str(public / "run/docker.sock"))
+        (public / "run/docker.sock").chmod(0o666)
+        assert read_preflight(as_nobody(step)).engine.state is EngineState.DOWN
+        (public / "run/docker.sock").chmod(0o600 if os.geteuid() == 0 else 0o000)
+        assert read_preflight(as_nobody(step)).engine.state is EngineState.DENIED
+        (public / "run").chmod(0o000)
         assert read_preflight(as_nobody(step)).engine.state is EngineState.DENIED

@@ -252,9 +252,27 @@ def test_a_sleeping_node_brings_no_platforms() -> None:
 
 
 def test_indented_lines_of_a_builder_are_not_its_keys() -> None:
-    name, driver, nodes, error = parse_builder(sample("docker/inspect-docker.txt"))
+    text = sample("docker/inspect-docker.txt").replace("Status: ", " Status: stopped\nStatus: ")
+    name, driver, nodes, error = parse_builder(text)
     assert (name, driver, error) == ("default", "docker", "")
     assert [node.status for node in nodes] == ["running"]
+
+
+def test_the_key_that_older_buildx_gives_its_buildkit() -> None:
+    nodes = parse_builder(sample("docker/inspect-old-key.txt"))[2]
+    assert [node.buildkit for node in nodes] == [(0, 9, 3)]
+
+
+def test_exit_statuses_outweigh_good_looking_text() -> None:
+    version = sample("docker/buildx-version-debian.txt")
+    inspect = sample("docker/inspect-docker.txt")
+    found = "found /usr/bin/docker\n"
+    assert (
+        buildx(found + asked("version", 1, version) + asked("inspect", 0, inspect)).state
+        is BuildxState.ABSENT
+    )
+    lost = buildx(found + asked("version", 0, version) + asked("inspect", 1, inspect))
+    assert lost.state is BuildxState.NO_BUILDER
 
 
 JSON = st.recursive(

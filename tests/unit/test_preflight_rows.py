@@ -195,6 +195,12 @@ def test_buildx_builder_in_another_engine_is_a_warning() -> None:
     assert "its images land in another engine than the cases' (default)" in check.detail
 
 
+def test_buildx_nodes_of_other_drivers_may_be_anywhere() -> None:
+    check = row("buildx", FakeHost(buildx=buildx_text(inspect="docker/inspect-container-two-nodes.txt")))
+    assert check.status is Status.PASS
+    assert "fleet0 at unix:///var/run/docker.sock, fleet1 at ssh://builder" in check.detail
+
+
 def test_buildx_too_old_for_heredocs() -> None:
     check = row("buildx", FakeHost(engine=engine_text("docker/info-20.10.json")))
     assert (check.status, check.observed) == (Status.FAIL, "BuildKit without heredocs")
@@ -214,6 +220,8 @@ def test_disk_row() -> None:
 def test_disk_of_containerds_own_store() -> None:
     host = FakeHost(engine=engine_text("docker/info-29-containerd-cdi.json"))
     assert row("disk", host).detail.startswith("85.8 GiB free at /var/lib/containerd")
+    own = engine_text("docker/info-29-containerd-cdi.json").replace("/var/lib/docker", "/data/docker")
+    assert row("disk", FakeHost(engine=own)).detail.startswith("76.3 GiB free at /data/docker")
 
 
 @pytest.mark.parametrize(

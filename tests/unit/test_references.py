@@ -7,8 +7,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from xbtasks.references import HostSpec, ImageReference, parse_host, parse_image_reference, parse_image_tag
-from xbtasks.values import BadValue
+from xbtasks.knobs.references import (
+    HostSpec,
+    ImageReference,
+    parse_host,
+    parse_image_reference,
+    parse_image_tag,
+)
+from xbtasks.knobs.values import BadValue
 
 HEX = "0123456789abcdef" * 4
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xbtasks.cards import Auto, GpuIndex
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.knobs import KNOBS, Knob, knob
-from xbtasks.references import HostSpec
-from xbtasks.resolve import default_user_file, resolve, unknown_variables
-from xbtasks.settings import Settings, Source, describe
+from xbtasks.knobs.cards import Auto, GpuIndex
+from xbtasks.knobs.references import HostSpec
+from xbtasks.knobs.resolve import default_user_file, resolve, unknown_variables
+from xbtasks.knobs.settings import Settings, Source, describe
+from xbtasks.knobs.table import KNOBS, Knob, knob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -525,7 +525,7 @@ def test_yaml_is_not_imported_without_a_file() -> None:
     import subprocess
 
     program = (
-        "import sys; from xbtasks.resolve import resolve; "
+        "import sys; from xbtasks.knobs.resolve import resolve; "
         "resolve({}, {}, user_file=None, explicit_user_file=False, project_file=None); "
         "print([name for name in ('yaml', 'difflib', 'fabric', 'invoke') if name in sys.modules])"
     )

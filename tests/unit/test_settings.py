@@ -9,10 +9,9 @@ import pytest
 from xbtasks.backends import BACKENDS
 from xbtasks.backends.base import Platform
 from xbtasks.errors import UsageError
-from xbtasks.knobs import KNOBS
-from xbtasks.references import HostSpec
-from xbtasks.resolve import resolve
-from xbtasks.settings import (
+from xbtasks.knobs.references import HostSpec
+from xbtasks.knobs.resolve import resolve
+from xbtasks.knobs.settings import (
     Source,
     build_platform,
     describe,
@@ -22,9 +21,10 @@ from xbtasks.settings import (
     staging_directory,
     workload_image,
 )
+from xbtasks.knobs.table import KNOBS
 
 if TYPE_CHECKING:
-    from xbtasks.settings import Settings
+    from xbtasks.knobs.settings import Settings
 
 
 def given(**variables: str) -> Settings:

@@ -9,8 +9,8 @@ import pytest
 from stage_samples import OPERATOR, cuda, look, one
 
 from xbtasks.backends.base import Platform
+from xbtasks.checkout.stages import discover, find_stage
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.stages import discover, find_stage
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from xbtasks import values
 from xbtasks.backends import BACKENDS
 from xbtasks.backends.base import Platform
 from xbtasks.backends.profiles import profile_names
-from xbtasks.cards import parse_gpu, parse_gpus
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.references import parse_host, parse_image_reference, parse_image_tag
-from xbtasks.values import BadValue, Engine, HostKeys, Mode
+from xbtasks.knobs import values
+from xbtasks.knobs.cards import parse_gpu, parse_gpus
+from xbtasks.knobs.references import parse_host, parse_image_reference, parse_image_tag
+from xbtasks.knobs.values import BadValue, Engine, HostKeys, Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 from xbtasks.backends.base import Platform
 from xbtasks.backends.profiles import DcmiLinkage, FileType
 from xbtasks.checks import Check, Status
-from xbtasks.elf import BadElf, glibc_version, read_elf
+from xbtasks.elf.facts import BadElf, glibc_version, read_elf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from xbtasks.backends.profiles import Expectation
-    from xbtasks.elf import ElfFacts, ElfHeader
+    from xbtasks.elf.facts import ElfFacts, ElfHeader
 
 __all__ = ["Demands", "Rows", "elf_rows"]
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from paramiko import SSHConfig
 
     from xbtasks.host.sshconfig import HostConfig
-    from xbtasks.references import HostSpec
-    from xbtasks.values import HostKeys
+    from xbtasks.knobs.references import HostSpec
+    from xbtasks.knobs.values import HostKeys
 
 __all__ = ["Dialer", "Line"]
 
@@ -330,8 +330,8 @@ def _jump_spec(text: str) -> HostSpec:
     Raises:
         UsageError: it is none.
     """
-    from xbtasks.references import parse_host
-    from xbtasks.values import BadValue
+    from xbtasks.knobs.references import parse_host
+    from xbtasks.knobs.values import BadValue
 
     try:
         return parse_host(text.removeprefix("ssh://").rstrip("/"))

@@ -38,7 +38,8 @@ LOOP: Final = (
 """The command for a login shell of any kind that runs one script after another from its stdin.
 
 Each comes behind a line with its length. A plain ``sh`` would read ahead into a payload and execute it; dd
-takes just the script's bytes. The words mean the same to POSIX shells, csh and fish.
+takes just the script's bytes. A script that is killed ends the loop. The words mean the same to POSIX shells,
+csh and fish.
 """
 
 

@@ -18,6 +18,7 @@ from xbtasks.host.wire import Answer, Request, WireEnded, converse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
     from xbtasks.host.recording import Evidence
     from xbtasks.host.wire import Wire
@@ -168,9 +169,14 @@ def _uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    # not SIG_IGN, which children would inherit
+    before = {number: signal.signal(number, _hold) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _hold(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing about a signal."""

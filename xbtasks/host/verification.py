@@ -8,7 +8,7 @@ from paramiko import MissingHostKeyPolicy, Transport
 
 from xbtasks.host.failures import Failure, unreachable
 from xbtasks.host.keys import NEGOTIABLE, HostKey, KnownHosts, Trust, host_name, read_revoked, record
-from xbtasks.values import HostKeys
+from xbtasks.knobs.values import HostKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable

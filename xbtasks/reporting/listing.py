@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from xbtasks.reporting.console import Console
-    from xbtasks.settings import KnobRow
+    from xbtasks.knobs.settings import KnobRow
     from xbtasks.sim.daemon import SimStatus
-    from xbtasks.stages import Discovery, Stage
+    from xbtasks.checkout.stages import Discovery, Stage
 
 __all__ = ["show_knobs", "show_sim", "show_stages", "stage_documents"]
 
 
 def stage_documents(discovery: Discovery, stages: Sequence[Stage], built: Sequence[str]) -> dict[str, object]:
     """Return the stages as JSON values; ``built`` says for each what the host has of it."""
-    from xbtasks.stages import input_digest
+    from xbtasks.checkout.stages import input_digest
 
     return {
         "schema": 1,
@@ -54,7 +54,7 @@ def show_stages(
     discovery: Discovery, stages: Sequence[Stage], built: Sequence[str], console: Console
 ) -> None:
     """Print a line for each stage, and what is wrong with its inputs."""
-    from xbtasks.stages import input_digest
+    from xbtasks.checkout.stages import input_digest
 
     rows = []
     for stage, state in zip(stages, built, strict=True):

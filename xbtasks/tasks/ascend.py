@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xbtasks.knobs import Group
+from xbtasks.knobs.table import Group
 from xbtasks.tasks.command import STAGE, Call, command
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 from invoke.tasks import Task
 
 from xbtasks.errors import ExitCode, Interrupted, XbError
-from xbtasks.knobs import KNOBS, Group, knobs_for
+from xbtasks.knobs.table import KNOBS, Group, knobs_for
 from xbtasks.tasks.executor import report_exit, user_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from xbtasks.knobs.settings import Settings
     from xbtasks.reporting.console import Console
-    from xbtasks.settings import Settings
 
 __all__ = ["STAGE", "Call", "Option", "command"]
 
@@ -69,7 +69,7 @@ class Call:
             UsageError: a knob or a file is wrong.
         """
         if self._settings is None:
-            from xbtasks.resolve import default_user_file, resolve
+            from xbtasks.knobs.resolve import default_user_file, resolve
 
             explicit = user_file()
             self._settings = resolve(

@@ -28,7 +28,7 @@ _user_file: list[str] = []
 
 def install() -> None:
     """Make Invoke run tasks as this module says; safe to call twice."""
-    # -f names a file of knobs, which is read and checked by xbtasks.resolve. Invoke ignores a missing one
+    # -f names a file of knobs, which xbtasks.knobs.resolve reads and checks. Invoke ignores a missing one
     # and dies of a broken one.
     Config.load_runtime = _load_nothing  # type: ignore[assignment,method-assign]
     Executor.execute = _run_all  # type: ignore[assignment,method-assign]

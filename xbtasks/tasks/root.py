@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from xbtasks.errors import ExitCode
-from xbtasks.knobs import Group
+from xbtasks.knobs.table import Group
 from xbtasks.tasks.command import STAGE, Call, Option, command
 
 __all__ = ["TASKS"]
@@ -34,8 +34,8 @@ def stages(call: Call) -> ExitCode:
 @command(groups=_EVERYTHING)
 def knobs(call: Call) -> ExitCode:
     """List every knob, its value and where the value came from."""
+    from xbtasks.knobs.settings import describe
     from xbtasks.reporting.listing import show_knobs
-    from xbtasks.settings import describe
 
     rows = describe(call.settings)
     call.document({"schema": 1, "knobs": [row.document() for row in rows]})

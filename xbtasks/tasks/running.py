@@ -13,8 +13,8 @@ from xbtasks.session import case_knobs, discover_stages, make_plan, of_backend, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from xbtasks.checkout.stages import Discovery, Stage
     from xbtasks.result import Result
-    from xbtasks.stages import Discovery, Stage
     from xbtasks.tasks.command import Call
 
 __all__ = [
@@ -64,7 +64,7 @@ def run_case(call: Call, backend: str, number: int) -> ExitCode:
         if not candidates:
             raise UsageError(f"the Dockerfile has no {backend} stage")
         return run_plan(call, f"{backend}.case{number}", candidates, cases=[number], choose=True)
-    from xbtasks.stages import find_stage
+    from xbtasks.checkout.stages import find_stage
 
     stage = find_stage(discovery, name)
     if stage.backend.name != backend:
@@ -74,7 +74,7 @@ def run_case(call: Call, backend: str, number: int) -> ExitCode:
 
 def run_demo(call: Call) -> ExitCode:
     """Bring the simulated host up and verify every stage of its sample checkout there."""
-    from xbtasks.resolve import resolve
+    from xbtasks.knobs.resolve import resolve
     from xbtasks.sim import daemon
 
     status = daemon.up(call.console.say)
@@ -106,7 +106,7 @@ def replay_directory(call: Call) -> ExitCode:
 
 def named_stages(call: Call) -> list[Stage]:
     """Return the stages to work on: the one that was named, else those that the user picks on a terminal."""
-    from xbtasks.stages import find_stage
+    from xbtasks.checkout.stages import find_stage
 
     discovery = discover_stages(call.settings)
     name = call.text("stage")

@@ -19,7 +19,7 @@ watch() { IFS= read -r _ <&3; kill -TERM "$S"; }
 abort() {
   [ "$A" = 0 ] || pump >/dev/null
   printf '\n%s abort %s\n' "$M" "$*"
-  exit 97
+  exit 0
 }
 quit() {
   trap '' HUP INT PIPE TERM
@@ -28,7 +28,7 @@ quit() {
     wait "$P"
     reap
   fi
-  if [ -n "$W" ]; then kill "$W"; fi
+  if [ -n "$W" ]; then kill -KILL "$W"; fi
   exit 143
 }
 
@@ -81,6 +81,7 @@ section() {
   begun=$(date +%s)
   timeout -k 5 "$deadline" "$@" <"$input" >"$T/o" 2>"$errors" 3<&- &
   P=$!
+  echo "$P" >"$T/group"
   wait "$P"
   status=$?
   reap
@@ -98,7 +99,8 @@ section() {
 # The last line is printed when nothing of the step is left.
 finish() {
   sum=$(digest "$T/headers")
-  { kill "$W" && wait "$W"; } 2>/dev/null
+  # TERM may be ignored since before this shell began
+  { kill -KILL "$W" && wait "$W"; } 2>/dev/null
   rm -rf "$T"
   printf '\n%s over\n' "$M" >&2
   printf '%s end %s %s\n' "$M" "$N" "$sum"

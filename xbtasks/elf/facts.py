@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from struct import unpack_from
 from typing import TYPE_CHECKING
 
-from xbtasks.elfimage import BadElf, ElfHeader, Image, NotElf, open_image, read_header
-from xbtasks.elfsymbols import Strings, Symbol, read_symbols
+from xbtasks.elf.image import BadElf, ElfHeader, Image, NotElf, open_image, read_header
+from xbtasks.elf.symbols import Strings, Symbol, read_symbols
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from xbtasks.dockerfile.buildstages import copied_stage, mount_fields, mounted_stage
-from xbtasks.dockerfile.expansion import ExpansionError, expand
-from xbtasks.dockerfile.parser import heredoc_of
+from xbtasks.checkout.dockerfile.buildstages import copied_stage, mount_fields, mounted_stage
+from xbtasks.checkout.dockerfile.expansion import ExpansionError, expand
+from xbtasks.checkout.dockerfile.parser import heredoc_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from xbtasks.backends.base import Platform
-    from xbtasks.dockerfile.buildstages import BuildStage, Sections
-    from xbtasks.dockerfile.expansion import Expansion
-    from xbtasks.dockerfile.parser import Instruction
+    from xbtasks.checkout.dockerfile.buildstages import BuildStage, Sections
+    from xbtasks.checkout.dockerfile.expansion import Expansion
+    from xbtasks.checkout.dockerfile.parser import Instruction
 
 __all__ = ["Base", "Closure", "Graph", "How", "Source"]
 
@@ -285,8 +285,8 @@ class Graph:
 
 
 def _is_image(name: str) -> bool:
-    from xbtasks.references import parse_image_reference
-    from xbtasks.values import BadValue
+    from xbtasks.knobs.references import parse_image_reference
+    from xbtasks.knobs.values import BadValue
 
     try:
         parse_image_reference(name)

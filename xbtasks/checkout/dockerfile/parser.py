@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from xbtasks.dockerfile.expansion import ExpansionError, shell_words
-from xbtasks.dockerfile.lexing import (
+from xbtasks.checkout.dockerfile.expansion import ExpansionError, shell_words
+from xbtasks.checkout.dockerfile.lexing import (
     cut_keyword,
     leading_flags,
     lstrip,

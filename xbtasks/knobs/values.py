@@ -3,7 +3,8 @@
 A parser takes what a user typed and returns a bounded value, or raises :class:`BadValue` (a
 :class:`~xbtasks.errors.UsageError`, exit 2) whose message is one printable line. Nothing is
 guessed: blanks around a value, other digits than ASCII, leading zeros, signs, hexadecimal and
-underscores are refused. Cards are in :mod:`xbtasks.cards`, hosts and images in :mod:`xbtasks.references`.
+underscores are refused. Cards are in :mod:`xbtasks.knobs.cards`, hosts and images in
+:mod:`xbtasks.knobs.references`.
 """
 
 from __future__ import annotations

@@ -10,14 +10,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from xbtasks.backends.base import Platform
-from xbtasks.dockerfile.graph import Graph
+from xbtasks.checkout.dockerfile.graph import Graph
 from xbtasks.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from xbtasks.dockerfile.buildstages import Sections
-    from xbtasks.dockerfile.graph import Source
+    from xbtasks.checkout.dockerfile.buildstages import Sections
+    from xbtasks.checkout.dockerfile.graph import Source
 
 __all__ = ["BUILDER_PREFIX", "Recipe", "Target"]
 

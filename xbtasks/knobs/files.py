@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import UsageError
-from xbtasks.knobs import KNOBS
-from xbtasks.values import shown
+from xbtasks.knobs.table import KNOBS
+from xbtasks.knobs.values import shown
 
 if TYPE_CHECKING:
     from pathlib import Path

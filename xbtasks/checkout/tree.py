@@ -14,7 +14,7 @@ from xbtasks.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from xbtasks.dockerfile.patterns import IgnorePatterns
+    from xbtasks.checkout.dockerfile.patterns import IgnorePatterns
 
 __all__ = ["Checkout", "Kind", "Place", "find_repo"]
 
@@ -104,7 +104,7 @@ class Checkout:
         Raises:
             UsageError: a rule is malformed.
         """
-        from xbtasks.dockerfile.patterns import BadPatternError, IgnorePatterns
+        from xbtasks.checkout.dockerfile.patterns import BadPatternError, IgnorePatterns
 
         if not self.ignore_files:
             return IgnorePatterns()

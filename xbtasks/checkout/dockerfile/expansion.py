@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xbtasks.dockerfile.lexing import is_space
+from xbtasks.checkout.dockerfile.lexing import is_space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from xbtasks import cards, references, values
 from xbtasks.errors import UsageError
-from xbtasks.knobfile import nearest, read_knob_file
-from xbtasks.knobs import KNOBS, Knob, knob
-from xbtasks.settings import Origin, Settings, Source
-from xbtasks.values import BadValue, home_directory, shown
+from xbtasks.knobs import cards, references, values
+from xbtasks.knobs.files import nearest, read_knob_file
+from xbtasks.knobs.settings import Origin, Settings, Source
+from xbtasks.knobs.table import KNOBS, Knob, knob
+from xbtasks.knobs.values import BadValue, home_directory, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from xbtasks.knobfile import Entry
-    from xbtasks.references import HostSpec
+    from xbtasks.knobs.files import Entry
+    from xbtasks.knobs.references import HostSpec
 
 __all__ = ["default_user_file", "resolve", "unknown_variables"]
 

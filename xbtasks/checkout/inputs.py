@@ -10,8 +10,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from xbtasks.checkout import Checkout, Kind
-from xbtasks.dockerfile.patterns import BadPatternError, IgnorePatterns, deep_match, has_wildcard, match
+from xbtasks.checkout.dockerfile.patterns import (
+    BadPatternError,
+    IgnorePatterns,
+    deep_match,
+    has_wildcard,
+    match,
+)
+from xbtasks.checkout.tree import Checkout, Kind
 from xbtasks.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from xbtasks.backends.base import Platform
-    from xbtasks.dockerfile.graph import How, Source
-    from xbtasks.stages import Stage
+    from xbtasks.checkout.dockerfile.graph import How, Source
+    from xbtasks.checkout.stages import Stage
 
 __all__ = ["Input", "InputKind", "Naming", "context_files", "find_inputs", "input_digest"]
 

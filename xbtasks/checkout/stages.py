@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xbtasks.backends import BACKENDS, backend_of
-from xbtasks.checkout import Checkout, find_repo
-from xbtasks.dockerfile.buildstages import sections
-from xbtasks.dockerfile.parser import parse
-from xbtasks.dockerfile.targets import BUILDER_PREFIX, Recipe, Target
+from xbtasks.checkout.dockerfile.buildstages import sections
+from xbtasks.checkout.dockerfile.parser import parse
+from xbtasks.checkout.dockerfile.targets import BUILDER_PREFIX, Recipe, Target
+from xbtasks.checkout.inputs import Input, InputKind, context_files, find_inputs, input_digest
+from xbtasks.checkout.tree import Checkout, find_repo
 from xbtasks.errors import UsageError
-from xbtasks.inputs import Input, InputKind, context_files, find_inputs, input_digest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
-from xbtasks.values import BadValue, parse_integer
+from xbtasks.knobs.values import BadValue, parse_integer
 
 __all__ = ["Auto", "GpuId", "GpuIndex", "GpuUuid", "parse_gpu", "parse_gpus"]
 

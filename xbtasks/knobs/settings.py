@@ -7,16 +7,16 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from xbtasks.errors import UsageError
-from xbtasks.knobs import KNOBS
+from xbtasks.knobs.table import KNOBS
 
 if TYPE_CHECKING:
     import re
     from pathlib import Path
 
     from xbtasks.backends.base import Backend, Platform
-    from xbtasks.cards import Auto, GpuId
-    from xbtasks.references import HostSpec, ImageReference
-    from xbtasks.values import Engine, HostKeys, Mib, Mode, Percent, Seconds
+    from xbtasks.knobs.cards import Auto, GpuId
+    from xbtasks.knobs.references import HostSpec, ImageReference
+    from xbtasks.knobs.values import Engine, HostKeys, Mib, Mode, Percent, Seconds
 
 __all__ = [
     "KnobRow",
@@ -126,8 +126,8 @@ class Settings:
         Raises:
             UsageError: ``text`` is not a host.
         """
-        from xbtasks.references import parse_host
-        from xbtasks.values import Mode
+        from xbtasks.knobs.references import parse_host
+        from xbtasks.knobs.values import Mode
 
         origins = tuple(
             Origin("host", Source.FLAG, "your answer") if origin.name == "host" else origin
@@ -138,14 +138,14 @@ class Settings:
 
 def memory_mib(settings: Settings, backend_name: str) -> Mib:
     """Return the memory quota (ascend) or limit (nvidia) in MiB."""
-    from xbtasks.values import Mib
+    from xbtasks.knobs.values import Mib
 
     return Mib(_MEMORY_MIB[backend_name]) if settings.mem is None else settings.mem
 
 
 def sm_percent(settings: Settings, case: int) -> Percent:
     """Return the SM limit of an NVIDIA case (2 or 3), in percent."""
-    from xbtasks.values import Percent
+    from xbtasks.knobs.values import Percent
 
     return Percent(_SM_PERCENT[case]) if settings.sm is None else settings.sm
 
@@ -172,7 +172,7 @@ def build_platform(settings: Settings, machine: str) -> Platform:
         UsageError: the knob is unset and no stage can be built for such a machine.
     """
     from xbtasks.backends.base import Platform
-    from xbtasks.values import shown
+    from xbtasks.knobs.values import shown
 
     platform = settings.platform or Platform.from_machine(machine)
     if platform is None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from struct import iter_unpack
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.elfimage import printable
+from xbtasks.elf.image import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from xbtasks.elfimage import Image
+    from xbtasks.elf.image import Image
 
 __all__ = ["Strings", "Symbol", "read_symbols"]
 

@@ -9,13 +9,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xbtasks.dockerfile.expansion import ExpansionError, expand
+from xbtasks.checkout.dockerfile.expansion import ExpansionError, expand
 from xbtasks.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xbtasks.dockerfile.parser import Dockerfile, Instruction
+    from xbtasks.checkout.dockerfile.parser import Dockerfile, Instruction
 
 __all__ = ["BuildStage", "Sections", "copied_stage", "mount_fields", "mounted_stage", "sections"]
 

@@ -1,7 +1,7 @@
 """The knob table (SPEC 2) as data: names, variables, flags, defaults and what is accepted.
 
 Only data stands here, so that task flags can be made from it without paying for the parsers
-(:mod:`xbtasks.values`) or for resolution (:mod:`xbtasks.resolve`).
+(:mod:`xbtasks.knobs.values`) or for resolution (:mod:`xbtasks.knobs.resolve`).
 """
 
 from __future__ import annotations

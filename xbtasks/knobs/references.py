@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from xbtasks.values import BadValue, parse_integer
+from xbtasks.knobs.values import BadValue, parse_integer
 
 __all__ = ["HostSpec", "ImageReference", "parse_host", "parse_image_reference", "parse_image_tag"]
 

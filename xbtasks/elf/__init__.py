@@ -1,0 +1,1 @@
+"""An ELF file as the loader sees it, from its bytes."""
