@@ -317,7 +317,12 @@ class StageJob:
             image_glibc=self._image_glibc,
             foreign=platform is not self._facts.platform,
         )
-        verdict, rows = judge(required, (self._image_row(case, image, platform), *rows))
+        rows = (self._image_row(case, image, platform), *rows)
+        if self._image_glibc is None:
+            check_id = f"{self._stage.backend_name}.case{case.number}.glibc-image"
+            detail = "the image's glibc can't be found: whether it is new enough was not judged"
+            rows = (*rows, Check(check_id, Status.WARN, detail))
+        verdict, rows = judge(required, rows)
         failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
         terms = [row.detail for row in rows if row.id.endswith(".image") and row.status is Status.WARN]
         reason = _short(tuple(failed)) or "; ".join([*terms, *filter(None, [accepted_by_profile(rows)])])

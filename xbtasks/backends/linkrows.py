@@ -157,8 +157,9 @@ def _needed_forbidden_row(row: Rows, facts: ElfFacts, expectation: Expectation, 
         expected = f"no {_list(expectation.forbidden)}"
         return row.failed("needed-forbidden", f"{_list(wrong)}: {why}", expected, _list(facts.needed))
     if demands.known:
-        return row.passed("needed-forbidden", f"no {_list((*expectation.forbidden, 'path'))}")
-    detail = "no path; what this source pin must not link isn't known"
+        without = "".join(f"no {name}, " for name in expectation.forbidden)
+        return row.passed("needed-forbidden", f"{without}no entry with a path")
+    detail = "no entry with a path; what this source pin must not link isn't known"
     return row.row("needed-forbidden", Status.WARN, detail)
 
 
