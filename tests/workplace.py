@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -13,7 +15,19 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["BASE", "DOCKERFILE", "PROJECT", "SAMPLE", "Done", "PrivateEngine", "Workplace", "make_checkout"]
+__all__ = [
+    "BASE",
+    "DOCKERFILE",
+    "PROJECT",
+    "SAMPLE",
+    "Done",
+    "PrivateEngine",
+    "Workplace",
+    "cells",
+    "make_checkout",
+    "program",
+    "statuses",
+]
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
 SAMPLE: Final = PROJECT / "xbtasks/sim/operator"
@@ -130,6 +144,32 @@ class Workplace:
             stderr=subprocess.PIPE,
         )
 
+    def at_terminal(self, *arguments: str, keys: str, screen: bool = False, **changes: str | None) -> Done:
+        """Run stock Invoke with a terminal as its stdin, type ``keys``, and return how it ended.
+
+        With ``screen`` stdout and stderr are the terminal too, and come back as one text.
+        """
+        ours, theirs = pty.openpty()
+        try:
+            child = subprocess.Popen(
+                [program("inv"), *arguments],
+                cwd=PROJECT,
+                env=self.environment(**changes),
+                stdin=theirs,
+                stdout=theirs if screen else subprocess.PIPE,
+                stderr=theirs if screen else subprocess.PIPE,
+                start_new_session=True,
+            )
+            os.close(theirs)
+            os.write(ours, keys.encode())
+            if screen:
+                shown = _drain(ours)
+                return Done(child.wait(60), shown.decode(errors="replace").replace("\r\n", "\n"), "")
+            out, err = (stream.decode(errors="replace") for stream in child.communicate(timeout=300))
+            return Done(child.returncode, out, err)
+        finally:
+            os.close(ours)
+
     def evidence(self) -> list[Path]:
         """Return the evidence directories of the runs so far, the oldest first."""
         runs = (self.folder / "state/xbtasks/runs").glob("*")
@@ -152,6 +192,15 @@ _TAKES_INTERRUPTS = (
 )
 
 
+def _drain(terminal: int) -> bytes:
+    """Return what is written on a terminal until the last writer has closed it, which reads as an error."""
+    shown = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(terminal, 65536):
+            shown += chunk
+    return shown
+
+
 def program(name: str) -> Path:
     """Return a program of the environment that runs the tests."""
     return Path(sys.executable).with_name(name)
@@ -172,3 +221,8 @@ def statuses(case: Mapping[str, Any], *names: str) -> dict[str, Sequence[str]]:
     for row in case["checks"]:
         found.setdefault(row["id"].rpartition(".")[2], []).append(row["status"])
     return {name: found[name] for name in (names or found)}
+
+
+def cells(text: str) -> list[list[str]]:
+    """Return the cells of the tables in ``text``, row by row."""
+    return [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if " | " in line]

@@ -5,7 +5,7 @@ What goes wrong in one stage doesn't stop the next, unless the host itself is go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from xbtasks import preflight, staging
@@ -77,7 +77,11 @@ def _preflight(plan: RunPlan, tools: Tools) -> tuple[HostFacts, tuple[Check, ...
     directories = {stage.backend_name: stage.staging_directory for stage in plan.stages}
     if not plan.stages:
         directories = {backend.name: backend.staging_directory for backend in BACKENDS.values()}
-    step = preflight.preflight_step(plan.engine, directories, builder=plan.builder or None)
+    usual = preflight.Deadlines()
+    deadlines = preflight.Deadlines(*(min(each, plan.step_deadline) for each in astuple(usual)))
+    step = preflight.preflight_step(
+        plan.engine, directories, builder=plan.builder or None, deadlines=deadlines
+    )
     facts = preflight.read_preflight(tools.host.run(step))
     return facts, preflight.preflight_checks(facts)
 
