@@ -149,7 +149,8 @@ def test_stderr_around_a_step_is_noise_unless_a_section_is_live() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "seconds", "timed_out"), [(124, 60, True), (137, 65, True), (124, 59, False), (1, 70, False)]
+    ("status", "seconds", "timed_out"),
+    [(124, 60, True), (137, 65, True), (143, 60, True), (124, 59, False), (1, 70, False)],
 )
 def test_only_the_deadline_s_own_statuses_at_the_deadline_are_a_timeout(
     status: int, seconds: int, timed_out: bool

@@ -33,7 +33,7 @@ __all__ = ["LOOP", "parse", "script"]
 
 LOOP: Final = (
     "sh -c 'trap : TERM; while IFS= read -r n; do"
-    ' s=$(dd bs=1 count=$n 2>/dev/null) || exit 96; (eval "$s"); done\''
+    ' s=$(dd bs=1 count=$n 2>/dev/null) || exit 96; (eval "$s") || exit 97; done\''
 )
 """The command for a login shell of any kind that runs one script after another from its stdin.
 
@@ -164,8 +164,9 @@ def _sections(asked: tuple[Section, ...], body: list[list[str]], end: list[str])
                 stdout=stream(lines["o"], out_size, out_digest),
                 stderr=stream(lines["e"], err_size, err_digest),
                 seconds=took,
-                # timeout(1) answers 124, or 137 when it had to kill; a command may end so too, but sooner
-                timed_out=exit_status in (124, 137) and took >= section.deadline,
+                # timeout(1) answers 124, or 137 when it had to kill, and 143 in BusyBox; a command may end so
+                # too, but sooner
+                timed_out=exit_status in (124, 137, 143) and took >= section.deadline,
             )
         )
     return tuple(replies)

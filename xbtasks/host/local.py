@@ -71,11 +71,12 @@ class _ShellWire(Wire):
         self._input.sendall(data)
 
     def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
-        """Return what came on stdout and stderr; None when both have ended."""
-        if not self._selector.get_map():
+        """Return what came on stdout and stderr; None when the shell has ended, even if others hold them."""
+        ready = self._selector.select(seconds)
+        if not ready and self._child.poll() is not None:
             return None
         arrived = dict.fromkeys(self._outputs, b"")
-        for key, _ in self._selector.select(seconds):
+        for key, _ in ready:
             chunk = os.read(key.fd, _CHUNK)
             if not chunk:
                 self._selector.unregister(key.fileobj)

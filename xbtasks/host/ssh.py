@@ -98,13 +98,15 @@ class _ChannelWire(Wire):
         Raises:
             LostReply: the server hasn't answered for too long.
         """
-        select.select([self._channel.fileno()], [], [], seconds)
+        ready, _, _ = select.select([self._channel.fileno()], [], [], seconds)
         stdout = self._channel.recv(_CHUNK) if self._channel.recv_ready() else b""
         stderr = self._channel.recv_stderr(_CHUNK) if self._channel.recv_stderr_ready() else b""
         if stdout or stderr:
             self._pulse.felt()
         elif self._channel.eof_received or self._channel.closed:
             return None
+        elif not ready and self._channel.exit_status_ready():
+            return None  # others hold its streams
         if self._pulse.silent:
             raise LostReply(
                 f"{self._label}: {Failure.LINK_LOST}: no sign of life for {self._pulse.patience} s"
