@@ -193,7 +193,7 @@ def parse_builder(text: str) -> tuple[str, str, tuple[BuilderNode, ...], str]:
     in_nodes = False
     for line in text.splitlines():
         key, colon, value = line.partition(":")
-        if not colon or key != key.strip():
+        if not colon:  # a key of a node's labels or rules is indented, and so none of those looked for
             continue
         if key == "Nodes":
             in_nodes = True
