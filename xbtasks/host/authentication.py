@@ -161,10 +161,9 @@ class _Agent(AgentSSH):
 def _public_blob(path: Path) -> bytes:
     """Return the public key of a ``.pub`` file, or nothing."""
     import base64
-    import binascii
 
     try:
         words = path.read_bytes().split()
         return base64.b64decode(words[1], validate=True) if len(words) > 1 else b""
-    except (OSError, binascii.Error):
+    except (OSError, ValueError):
         return b""

@@ -8,7 +8,6 @@ FORMAT, in all but one thing: host certificates can't be checked, since paramiko
 from __future__ import annotations
 
 import base64
-import binascii
 import fcntl
 import hashlib
 import hmac
@@ -155,7 +154,7 @@ def read_lines(text: str, origin: str) -> Iterator[KnownLine]:
             continue
         try:
             blob = base64.b64decode(words[2], validate=True)
-        except binascii.Error:
+        except ValueError:
             continue
         yield KnownLine(mark, tuple(words[0].split(",")), HostKey(words[1], blob), f"{origin}:{number}")
 
@@ -210,7 +209,7 @@ def _matches(pattern: str, host: str) -> bool:
             return False
         try:
             salt = base64.b64decode(parts[2], validate=True)
-        except binascii.Error:
+        except ValueError:
             return False
         return hmac.compare_digest(_hashed(host, salt).encode(), pattern.encode())
     glob = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in pattern.lower())

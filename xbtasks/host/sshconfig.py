@@ -23,6 +23,7 @@ __all__ = ["SYSTEM_FILE", "HostConfig", "expand", "read_host"]
 
 SYSTEM_FILE: Final = Path("/etc/ssh/ssh_config")
 _DEEPEST = 16
+_LISTS = ("userknownhostsfile", "globalknownhostsfile")
 _SETTING = re.compile(r"\s*(\w+)(?:\s*=\s*|\s+)(.*\S)")
 _USER_KNOWN: Final = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _GLOBAL_KNOWN: Final = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
@@ -167,6 +168,9 @@ def _expanded(text: str, base: Path, around: tuple[str, ...], depth: int) -> Ite
                 yield from _expanded(_text(path), base, block, depth + 1)
                 # the included file's last block must not go on here
                 yield _match_line(block)
+        elif key in _LISTS:
+            # paramiko takes double quotes off a value that begins and ends with one, whatever is between
+            yield f"{key} {shlex.join(_words(value))}"
         else:
             yield line
 
@@ -200,9 +204,6 @@ def _text(path: Path) -> str:
 
 
 def _words(value: str) -> list[str]:
-    # paramiko takes the outer quotes off a value that begins and ends with one, whatever is between
-    if value.count('"') % 2 == 0 and '" "' in value and not value.startswith('"'):
-        value = f'"{value}"'
     try:
         return shlex.split(value)
     except ValueError as error:
