@@ -1,5 +1,7 @@
 /* pyACL: the module `acl` and its part `acl.rt`. A function returns its result and then the code, or the code alone;
  * addresses and handles are whole numbers. */
+#include <dlfcn.h>
+
 #include "acl_api.h"
 #include "python.h"
 
@@ -207,9 +209,16 @@ static PyMethodDef rt_methods[] = {
 static PyModuleDef acl_module = {.base = {.references = 1}, .name = "acl", .size = -1, .methods = acl_methods};
 static PyModuleDef rt_module = {.base = {.references = 1}, .name = "acl.rt", .size = -1, .methods = rt_methods};
 
+/* Python loads a module for itself alone. A preload library finds the runtime behind its hooks only if that is open
+ * to the whole process. */
+static int open_to_all(void)
+{
+    return dlopen("libascendcl.so", RTLD_NOW | RTLD_GLOBAL) != NULL;
+}
+
 __attribute__((visibility("default"))) PyObject *PyInit_acl(void)
 {
-    PyObject *acl = PyModule_Create2(&acl_module, PYTHON_ABI_VERSION);
+    PyObject *acl = open_to_all() ? PyModule_Create2(&acl_module, PYTHON_ABI_VERSION) : NULL;
     PyObject *rt = acl == NULL ? NULL : PyModule_Create2(&rt_module, PYTHON_ABI_VERSION);
 
     if (rt == NULL || PyDict_SetItemString(PyImport_GetModuleDict(), "acl.rt", rt) != 0)
