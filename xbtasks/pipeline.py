@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from xbtasks import preflight, staging
-from xbtasks.backends import BACKENDS
+from xbtasks.backends.base import Platform
 from xbtasks.errors import EngineDown, HostUnreachable, Interrupted, XbError
 from xbtasks.host.step import Step
 from xbtasks.stagejob import StageJob
@@ -74,16 +74,15 @@ def perform(plan: RunPlan, tools: Tools, empty: Result) -> Result:
 
 
 def _preflight(plan: RunPlan, tools: Tools) -> tuple[HostFacts, tuple[Check, ...]]:
-    directories = {stage.backend_name: stage.staging_directory for stage in plan.stages}
-    if not plan.stages:
-        directories = {backend.name: backend.staging_directory for backend in BACKENDS.values()}
+    directories = dict(plan.directories)
     usual = preflight.Deadlines()
     deadlines = preflight.Deadlines(*(min(each, plan.step_deadline) for each in astuple(usual)))
     step = preflight.preflight_step(
         plan.engine, directories, builder=plan.builder or None, deadlines=deadlines
     )
     facts = preflight.read_preflight(tools.host.run(step))
-    return facts, preflight.preflight_checks(facts)
+    platform = Platform(plan.platform) if plan.platform else None
+    return facts, preflight.preflight_checks(facts, platform=platform)
 
 
 def _with_stage(

@@ -87,13 +87,15 @@ class CaseKnobs:
 class RunPlan:
     """A whole run. Deadlines are in seconds; ``platform`` empty means the host's own.
 
-    With ``choose`` the stages are candidates, and the run takes the one that suits the host.
+    With ``choose`` the stages are candidates, and the run takes the one that suits the host. ``directories``
+    are the staging directories to look at, by backend.
     """
 
     command: str
     stages: tuple[StagePlan, ...]
     cases: tuple[int, ...]
     build: bool
+    directories: tuple[tuple[str, str], ...] = ()
     choose: bool = False
     dockerfile: str = ""
     commit: str = ""

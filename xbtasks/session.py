@@ -97,6 +97,7 @@ def make_plan(
         stages=tuple(_stage_plan(settings, discovery, stage) for stage in stages) if discovery else (),
         cases=tuple(cases),
         build=build,
+        directories=_directories(settings, stages),
         choose=choose,
         dockerfile=discovery.dockerfile if discovery else "",
         commit=_commit(discovery) if discovery else "",
@@ -110,6 +111,17 @@ def make_plan(
         adopt=adopt,
         step_deadline=int(settings.timeout),
         build_deadline=int(settings.build_timeout),
+    )
+
+
+def _directories(settings: Settings, stages: Sequence[Stage]) -> tuple[tuple[str, str], ...]:
+    """Return the staging directories of the stages' backends; of all backends where there is no stage."""
+    from xbtasks.backends import BACKENDS
+    from xbtasks.knobs.settings import staging_directory
+
+    used = {stage.backend.name for stage in stages} or set(BACKENDS)
+    return tuple(
+        (name, staging_directory(settings, backend)) for name, backend in BACKENDS.items() if name in used
     )
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import CannotJudge, Refused
+from xbtasks.hostfacts import SIMULATED_LABEL
 from xbtasks.sim import base_image, folders, launch, packages, processes, runtime
 from xbtasks.sim.apt import PrivateApt
 from xbtasks.sim.drivers.ascend.image import ensure_images
 from xbtasks.sim.drivers.build import ensure_built
 from xbtasks.sim.drivers.service import ensure_node
 from xbtasks.sim.engine_api import EngineApi
-from xbtasks.sim.launch import SIMULATED_LABEL
 from xbtasks.sim.lock import locked
 from xbtasks.sim.machine import Machine
 from xbtasks.sim.paths import SAMPLE_CHECKOUT, SimPaths

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import CannotJudge, EngineDown, Refused
+from xbtasks.hostfacts import SIMULATED_LABEL
 from xbtasks.sim import folders, processes, runtime, spawn
 from xbtasks.sim.engine_api import EngineApi
 from xbtasks.sim.paths import MARKER
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
     from xbtasks.sim.packages import EnginePrograms
     from xbtasks.sim.paths import SimPaths
 
-__all__ = ["SIMULATED_LABEL", "recorded_pid", "runs_as_configured", "start", "stop"]
-
-SIMULATED_LABEL: Final = "xbtasks.simulated=true"
-"""The engine label (``docker info``: Labels) that marks simulated accelerators."""
+__all__ = ["recorded_pid", "runs_as_configured", "start", "stop"]
 
 _START_S: Final = 60.0
 _POLL_S: Final = 0.05
