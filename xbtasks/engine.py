@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xbtasks.backends.base import Platform
 
-__all__ = ["LABEL_COMMIT", "LABEL_INPUTS", "LABEL_RUN", "LABEL_STAGE", "BuildRequest", "Engine"]
+__all__ = [
+    "LABEL_COMMIT",
+    "LABEL_INPUTS",
+    "LABEL_RUN",
+    "LABEL_STAGE",
+    "BuildRequest",
+    "ContainerRequest",
+    "Engine",
+    "Mount",
+]
 
 LABEL_STAGE = "xbtasks.stage"
 LABEL_INPUTS = "xbtasks.checkout.inputs"
@@ -35,6 +44,38 @@ class BuildRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Mount:
+    """A bind mount of something that is there: what is missing is an error, never made."""
+
+    source: str
+    target: str
+    read_only: bool = True
+
+    @property
+    def option(self) -> str:
+        """The value of ``--mount``, whose fields the engine reads as CSV."""
+        fields = ["type=bind", f"source={self.source}", f"target={self.target}"]
+        return ",".join(map(_csv_field, fields + ["readonly"] * self.read_only))
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRequest:
+    """A container that runs ``command`` of an image that is already there, and is gone when that has ended.
+
+    ``runtime`` is the OCI runtime's name, empty for the engine's default; ``devices`` are CDI names.
+    """
+
+    name: str
+    run_id: str
+    image: str
+    command: tuple[str, ...]
+    runtime: str = ""
+    devices: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    mounts: tuple[Mount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """Command lines of a docker-compatible engine."""
 
@@ -52,6 +93,23 @@ class Engine:
         return (
             *(self.binary, "create", "--pull", "never", "--network", "none", "--platform", platform),
             *("--name", name, "--label", f"{LABEL_RUN}={run_id}", image, "/xbtasks-never-runs"),
+        )
+
+    def run(self, request: ContainerRequest) -> tuple[str, ...]:
+        """Run a container to its end: its exit status is the command's, or 125 where it couldn't be started.
+
+        It never pulls, and has no network. The command replaces the image's entrypoint.
+        """
+        program, *arguments = request.command
+        return (
+            *(self.binary, "run", "--rm", "--pull", "never", "--network", "none"),
+            *("--name", request.name, "--label", f"{LABEL_RUN}={request.run_id}"),
+            *(("--runtime", request.runtime) if request.runtime else ()),
+            *(word for device in request.devices for word in ("--device", device)),
+            *(word for name, value in request.environment for word in ("--env", f"{name}={value}")),
+            *(word for mount in request.mounts for word in ("--mount", mount.option)),
+            *("--entrypoint", program, request.image),
+            *arguments,
         )
 
     def copy_out(self, container: str, path: str) -> tuple[str, ...]:
@@ -89,3 +147,8 @@ class Engine:
             *("--provenance=false", "--progress=plain"),
             request.context,
         )
+
+
+def _csv_field(field: str) -> str:
+    quoted = field.replace('"', '""')
+    return f'"{quoted}"' if any(char in field for char in ',"\n\r') else field

@@ -2,15 +2,17 @@
 
 A case module has one function, ``judge(run: CaseRun) -> Findings``. It is straight-line Python: it asks
 the host a few questions through ``run.ask`` and turns each answer into checks. It may raise `Skipped` where
-its precondition is absent, and any `XbError` where it can't judge or must refuse. All it decides on comes
-from the plan, the facts and the replies, so a recording gives the same rows; what has to differ from run to
-run is derived from ``run.run_id``.
+its precondition is absent, `Unjudged` where it can't judge, and any other `XbError` where it must refuse.
+All it decides on comes from the plan, the facts and the replies, so a recording gives the same rows; what has
+to differ from run to run is derived from ``run.run_id``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from xbtasks.errors import CannotJudge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from xbtasks.hostfacts import HostFacts
     from xbtasks.plan import CaseKnobs, StagePlan
 
-__all__ = ["CaseRun", "Findings", "Skipped"]
+__all__ = ["CaseRun", "Findings", "Skipped", "Unjudged"]
 
 
 class Skipped(Exception):
@@ -31,6 +33,14 @@ class Skipped(Exception):
     def __init__(self, reason: str, *checks: Check) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.checks = checks
+
+
+class Unjudged(CannotJudge):
+    """The case could not be judged (exit 4); ``checks`` are the rows that it found before, and say why."""
+
+    def __init__(self, message: str, *checks: Check, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.checks = checks
 
 

@@ -13,7 +13,7 @@ from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of, jud
 from xbtasks.elf.facts import BadElf, libc_version
 from xbtasks.engine import BuildRequest, Engine
 from xbtasks.errors import BuildFailed, CannotJudge, DeadlineExceeded, ExitCode, Refused, UsageError, XbError
-from xbtasks.hardware import CaseRun, Findings, Skipped
+from xbtasks.hardware import CaseRun, Findings, Skipped, Unjudged
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.result import ArtifactRecord, BuildRecord
@@ -335,7 +335,9 @@ class StageJob:
         backend, plan = self._stage.backend, self._plan
         found = self._facts.cards(backend.name)
         if found < case.cards:
-            self._report(case, Verdict.SKIP, f"needs {case.cards} {backend.card}, the host has {found}")
+            reason = f"needs {case.cards} {backend.card}, the host has {found}"
+            row = Check(f"{backend.name}.case{case.number}.cards", Status.WARN, reason)
+            self._report(case, Verdict.SKIP, reason, checks=[row])
             return
         if not case.module:
             self._report(case, Verdict.ERROR, "this version of xbtasks can't judge it")
@@ -368,6 +370,9 @@ class StageJob:
             findings: Findings = import_module(case.module).judge(run)
         except Skipped as skipped:
             self._report(case, Verdict.SKIP, skipped.reason, checks=skipped.checks)
+            return
+        except Unjudged as unjudged:
+            self._report(case, Verdict.ERROR, str(unjudged), checks=unjudged.checks)
             return
         verdict, rows = judge(findings.required, (self._image_row(case, image, platform), *findings.checks))
         failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
