@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { NODE_QUESTION = 512 };
+enum { NODE_QUESTION = 512, PATIENCE_SECONDS = 20 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int connection = -1;
@@ -30,6 +31,7 @@ static int connect_to_node(void)
 {
     static int registered;
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SIM_NODE_SOCKET};
+    struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
     const char *elsewhere = getenv("XBTASKS_SIM_NODE"); /* on the simulated host itself */
 
     if (elsewhere != NULL && strlen(elsewhere) < sizeof address.sun_path)
@@ -42,6 +44,8 @@ static int connect_to_node(void)
         close(connection);
         connection = -1;
     }
+    if (connection >= 0)
+        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     return connection;
 }
 

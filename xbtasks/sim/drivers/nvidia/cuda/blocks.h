@@ -4,7 +4,15 @@
 
 #include "state.h"
 
-enum block_kind { BLOCK_DEVICE, BLOCK_MANAGED, BLOCK_POOL, BLOCK_HOST, BLOCK_REGISTERED, BLOCK_RESERVED, BLOCK_PHYSICAL };
+enum block_kind {
+    BLOCK_DEVICE,
+    BLOCK_MANAGED,
+    BLOCK_POOL,
+    BLOCK_HOST,
+    BLOCK_REGISTERED,
+    BLOCK_RESERVED,
+    BLOCK_PHYSICAL,
+};
 
 struct block {
     uint64_t address; /* of a BLOCK_PHYSICAL: its handle */

@@ -80,6 +80,7 @@ typedef struct {
 /* init.c */
 CUresult cuInit(unsigned int flags);
 CUresult cuDriverGetVersion(int *version);
+CUresult cuGetExportTable(const void **table, const CUuuid *id);
 CUresult cuGetErrorName(CUresult error, const char **text);
 CUresult cuGetErrorString(CUresult error, const char **text);
 

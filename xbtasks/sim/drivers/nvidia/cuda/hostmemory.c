@@ -3,8 +3,9 @@
 
 static CUresult remember(void *pointer, size_t size, enum block_kind kind, CUcontext context)
 {
+    uint64_t address = (uint64_t)(uintptr_t)pointer;
     struct block block = {
-        .address = (uint64_t)(uintptr_t)pointer, .size = size, .kind = kind, .context = context, .device = context->device};
+        .address = address, .size = size, .kind = kind, .context = context, .device = context->device};
     int added;
 
     cuda_lock();

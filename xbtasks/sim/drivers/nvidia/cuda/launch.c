@@ -35,7 +35,8 @@ static CUresult launch(CUfunction function, const CUlaunchConfig *config, void *
 {
     CUresult result;
     CUcontext context = cuda_current(&result);
-    uint64_t blocks, threads;
+    const struct sim_card *card;
+    uint64_t blocks, threads, cycles;
 
     if (context == NULL)
         return result;
@@ -48,12 +49,11 @@ static CUresult launch(CUfunction function, const CUlaunchConfig *config, void *
         return CUDA_ERROR_INVALID_VALUE;
     if (extra != NULL)
         return CUDA_ERROR_NOT_SUPPORTED;
-    {
-        const struct sim_card *card = &cuda_device(context->device)->card;
-        uint64_t thread = kernel_thread_time(function, parameters, card);
-
-        result = cuda_run(context, config->hStream, LAUNCH_NANOSECONDS + waves(card, blocks, threads) * thread);
-    }
+    if (!kernel_takes(function, parameters))
+        return CUDA_ERROR_INVALID_VALUE;
+    card = &cuda_device(context->device)->card;
+    cycles = waves(card, blocks, threads) * kernel_cycles(function, parameters, card->clock_mhz);
+    result = cuda_run(context, config->hStream, LAUNCH_NANOSECONDS + cycles * 1000 / (uint64_t)card->clock_mhz);
     if (result == CUDA_SUCCESS)
         wait_for_room(context->end);
     return result;

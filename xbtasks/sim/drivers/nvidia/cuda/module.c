@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptxtext.h"
+
 struct CUmod_st {
     CUcontext context;
     char *text;
@@ -12,39 +14,27 @@ struct CUmod_st {
 
 static CUmodule modules;
 
-enum { THREAD_NANOSECONDS = 30000 };
-
-static int is_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
-}
-
-static int blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Notes every ".entry NAME" of the text; tells whether there is memory for it. */
-static int find_kernels(CUmodule module)
+/* Reads every ".entry NAME" of the text. */
+static CUresult find_kernels(CUmodule module)
 {
     for (const char *at = strstr(module->text, ".entry"); at != NULL; at = strstr(at, ".entry")) {
-        CUfunction function;
-        size_t length = 0;
+        CUfunction function = calloc(1, sizeof *function);
+        size_t length;
 
-        at += strlen(".entry");
-        while (blank(*at))
-            at++;
-        while (is_name(at[length]) && length + 1 < sizeof function->name)
-            length++;
-        function = calloc(1, sizeof *function);
         if (function == NULL)
-            return 0;
-        memcpy(function->name, at, length);
-        function->module = module;
+            return CUDA_ERROR_OUT_OF_MEMORY;
         function->next = module->functions;
         module->functions = function;
+        at = ptx_skip_blanks(at + strlen(".entry"));
+        length = ptx_name_length(at);
+        if (length >= sizeof function->name)
+            return CUDA_ERROR_INVALID_PTX;
+        memcpy(function->name, at, length);
+        function->code = ptx_read(module->text, function->name);
+        if (function->code == NULL)
+            return CUDA_ERROR_INVALID_PTX;
     }
-    return 1;
+    return CUDA_SUCCESS;
 }
 
 static void drop(CUmodule module)
@@ -53,6 +43,7 @@ static void drop(CUmodule module)
 
     for (CUfunction function = module->functions; function != NULL; function = next) {
         next = function->next;
+        ptx_free(function->code);
         free(function);
     }
     free(module->text);
@@ -86,10 +77,11 @@ CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
     if (fresh == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     fresh->context = context;
-    fresh->text = strdup(image);
-    if (fresh->text == NULL || !find_kernels(fresh)) {
+    fresh->text = ptx_without_comments(image);
+    result = fresh->text == NULL ? CUDA_ERROR_OUT_OF_MEMORY : find_kernels(fresh);
+    if (result != CUDA_SUCCESS) {
         drop(fresh);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return result;
     }
     cuda_lock();
     fresh->next = modules;
@@ -99,7 +91,8 @@ CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)
     return CUDA_SUCCESS;
 }
 
-CUDA_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, int *options, void **values)
+CUDA_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, int *options,
+                                     void **values)
 {
     (void)options; /* hints for the compiler */
     return count > 0 && values == NULL ? CUDA_ERROR_INVALID_VALUE : cuModuleLoadData(module, image);
@@ -153,10 +146,27 @@ int kernel_exists(CUfunction function)
     return exists;
 }
 
-uint64_t kernel_thread_time(CUfunction function, void **parameters, const struct sim_card *card)
+int kernel_takes(CUfunction function, void **parameters)
 {
-    (void)function;
-    (void)parameters;
-    (void)card;
-    return THREAD_NANOSECONDS;
+    return function->code->parameters == 0 || parameters != NULL;
+}
+
+/* What a kernel takes depends on its parameters alone, so it is found out once for each set of them. */
+uint64_t kernel_cycles(CUfunction function, void **parameters, int clock_mhz)
+{
+    unsigned char values[sizeof function->values] = {0};
+    const struct ptx *code = function->code;
+    uint64_t cycles;
+
+    for (int i = 0; i < code->parameters; i++)
+        if (code->sizes[i] <= sizeof(uint64_t))
+            memcpy(values + (size_t)i * sizeof(uint64_t), parameters[i], code->sizes[i]);
+    cuda_lock();
+    if (function->cycles == 0 || memcmp(values, function->values, sizeof values) != 0) {
+        memcpy(function->values, values, sizeof values);
+        function->cycles = ptx_cycles(code, parameters, clock_mhz);
+    }
+    cycles = function->cycles;
+    cuda_unlock();
+    return cycles;
 }

@@ -155,6 +155,15 @@ NVML_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
     return nvmlSystemGetCudaDriverVersion_v2(version);
 }
 
+/* Private tables of functions aren't part of the API, and there are none here. */
+NVML_API nvmlReturn_t nvmlInternalGetExportTable(const void **table, const void *id)
+{
+    if (table == NULL || id == NULL)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *table = NULL;
+    return NVML_ERROR_NOT_FOUND;
+}
+
 NVML_API const char *nvmlErrorString(nvmlReturn_t result)
 {
     switch (result) {

@@ -138,7 +138,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlP
 }
 
 /* The newer call, which also works on cards where the older one doesn't. */
-NVML_API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProcessesUtilizationInfo_v1_t *info)
+NVML_API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+                                                            nvmlProcessesUtilizationInfo_v1_t *info)
 {
     struct node_answer answer;
     nvmlReturn_t result = nvml_check(device, info);

@@ -129,8 +129,8 @@ int main(int count, char **arguments)
     }
     if (!calls_open(&smi.calls)) {
         printf("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that the NVIDIA "
-               "Display Driver is properly installed and present in your system.\nPlease also try adding directory that "
-               "contains libnvidia-ml.so to your system PATH.\n\n");
+               "Display Driver is properly installed and present in your system.\n"
+               "Please also try adding directory that contains libnvidia-ml.so to your system PATH.\n\n");
         return EXIT_NO_LIBRARY;
     }
     status = look(&smi);

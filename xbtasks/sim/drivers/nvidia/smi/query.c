@@ -5,7 +5,16 @@
 
 #include "smi.h"
 
-enum { FIELD_LENGTH = 64 };
+enum field {
+    INDEX, NAME, UUID, BUS, DRIVER, COUNT, TOTAL, USED, FREE, RESERVED, MIG, MIG_PENDING, CAPABILITY, COMPUTE_MODE,
+    PERSISTENCE, DISPLAY_ACTIVE, LOAD, TEMPERATURE, POWER, POWER_LIMIT, STATE, TIMESTAMP, PID, PROCESS_NAME,
+    PROCESS_MEMORY,
+};
+
+struct column {
+    const char *name, *alias, *unit;
+    enum field field;
+};
 
 /* The text that stands for a number that isn't reported. */
 static const char *reason(nvmlReturn_t result)
@@ -22,15 +31,19 @@ static const char *reason(nvmlReturn_t result)
     }
 }
 
-static void print_number(struct reading reading, const char *format, double scale, const char *unit, int units)
+/* Shifted: MiB out of bytes; and a power in watts out of milliwatts. */
+static void print_number(struct reading reading, int shift, const struct column *column, int units)
 {
     if (reading.result != NVML_SUCCESS) {
         printf("%s", reason(reading.result));
         return;
     }
-    printf(format, (double)reading.value / scale);
-    if (units && *unit != '\0')
-        printf(" %s", unit);
+    if (*column->unit == 'W')
+        printf("%llu.%02llu", reading.value / 1000, reading.value % 1000 / 10);
+    else
+        printf("%llu", reading.value >> shift);
+    if (units && *column->unit != '\0')
+        printf(" %s", column->unit);
 }
 
 static void print_mig(struct reading mode)
@@ -48,17 +61,6 @@ static void print_time(void)
     printf("%04d/%02d/%02d %02d:%02d:%02d.%03ld", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday, local.tm_hour,
            local.tm_min, local.tm_sec, now.tv_nsec / 1000000);
 }
-
-enum field {
-    INDEX, NAME, UUID, BUS, DRIVER, COUNT, TOTAL, USED, FREE, RESERVED, MIG, MIG_PENDING, CAPABILITY, COMPUTE_MODE,
-    PERSISTENCE, DISPLAY_ACTIVE, LOAD, TEMPERATURE, POWER, POWER_LIMIT, STATE, TIMESTAMP,
-    PID, PROCESS_NAME, PROCESS_MEMORY,
-};
-
-struct column {
-    const char *name, *alias, *unit;
-    enum field field;
-};
 
 static const struct column card_columns[] = {
     {"index", "index", "", INDEX},
@@ -123,28 +125,28 @@ static void print_field(const struct row *row, const struct column *column, int 
     case BUS: printf("%s", card->bus); break;
     case DRIVER: printf("%s", row->smi->driver); break;
     case COUNT: printf("%u", row->smi->count); break;
-    case TOTAL: print_number(card->total, "%.0f", 1048576, column->unit, units); break;
-    case USED: print_number(card->used, "%.0f", 1048576, column->unit, units); break;
-    case FREE: print_number(card->available, "%.0f", 1048576, column->unit, units); break;
-    case RESERVED: print_number(card->reserved, "%.0f", 1048576, column->unit, units); break;
+    case TOTAL: print_number(card->total, 20, column, units); break;
+    case USED: print_number(card->used, 20, column, units); break;
+    case FREE: print_number(card->available, 20, column, units); break;
+    case RESERVED: print_number(card->reserved, 20, column, units); break;
     case MIG: print_mig(card->mig); break;
     case MIG_PENDING: print_mig(card->mig_pending); break;
     case CAPABILITY: printf("%d.%d", card->major, card->minor); break;
     case COMPUTE_MODE: printf("Default"); break;
     case PERSISTENCE: printf("%s", card->persistence ? "Enabled" : "Disabled"); break;
     case DISPLAY_ACTIVE: printf("%s", card->display ? "Enabled" : "Disabled"); break;
-    case LOAD: print_number(card->load, "%.0f", 1, column->unit, units); break;
-    case TEMPERATURE: print_number(card->temperature, "%.0f", 1, column->unit, units); break;
-    case POWER: print_number(card->power, "%.2f", 1000, column->unit, units); break;
-    case POWER_LIMIT: print_number(card->power_limit, "%.2f", 1000, column->unit, units); break;
-    case STATE: print_number(card->state, "P%.0f", 1, column->unit, units); break;
+    case LOAD: print_number(card->load, 0, column, units); break;
+    case TEMPERATURE: print_number(card->temperature, 0, column, units); break;
+    case POWER: print_number(card->power, 0, column, units); break;
+    case POWER_LIMIT: print_number(card->power_limit, 0, column, units); break;
+    case STATE: printf("P"); print_number(card->state, 0, column, units); break;
     case TIMESTAMP: print_time(); break;
     case PID: printf("%u", row->process->pid); break;
     case PROCESS_NAME: print_process_name(row->smi, row->process->pid); break;
     case PROCESS_MEMORY: {
         struct reading used = {NVML_SUCCESS, row->process->usedGpuMemory};
 
-        print_number(used, "%.0f", 1048576, column->unit, units);
+        print_number(used, 20, column, units);
         break;
     }
     }

@@ -48,6 +48,14 @@ int format_parse(const char *text, struct format *format);
 int query_cards(struct smi *smi, const char *fields, struct format format, const char *wanted);
 int query_processes(struct smi *smi, const char *fields, struct format format, const char *wanted);
 
-enum smi_exit { EXIT_INVALID = 2, EXIT_NO_DEVICE = 6, EXIT_NO_DRIVER = 9, EXIT_NO_LIBRARY = 12, EXIT_LOST = 15, EXIT_MISMATCH = 18, EXIT_UNKNOWN = 255 };
+enum smi_exit {
+    EXIT_INVALID = 2,
+    EXIT_NO_DEVICE = 6,
+    EXIT_NO_DRIVER = 9,
+    EXIT_NO_LIBRARY = 12,
+    EXIT_LOST = 15,
+    EXIT_MISMATCH = 18,
+    EXIT_UNKNOWN = 255,
+};
 
 #endif

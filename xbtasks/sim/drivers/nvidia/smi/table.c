@@ -47,7 +47,7 @@ static void print_card(const struct smi_card *card)
         snprintf(load, sizeof load, "%llu%%", card->load.value);
     printf("| %3u  %-25.25s  %7s |   %s %-4s| %20s |\n", card->index, card->name, card->persistence ? "On" : "Off",
            card->bus, card->display ? "On" : "Off", card->mig.result == NVML_SUCCESS ? "0" : "N/A");
-    printf("| N/A  %3lluC    P%-4llu      %9s / %6s | %22s | %8s %12s |\n", card->temperature.value, card->state.value,
+    printf("| N/A %4lluC    P%-4llu %12s / %5s | %22s | %7s %12s |\n", card->temperature.value, card->state.value,
            power, limit, memory, load, "Default");
     printf("|                                         |                        | %20s |\n", mig);
     put(EDGE3);
@@ -63,8 +63,10 @@ static int print_process(struct smi *smi, unsigned int card, const nvmlProcessIn
     length = strlen(name);
     if (info->usedGpuMemory != NVML_VALUE_NOT_AVAILABLE)
         snprintf(memory, sizeof memory, "%lluMiB", info->usedGpuMemory >> 20);
-    printf("| %4u   N/A  N/A %16u %6s   %s%-36s %10s |\n", card, info->pid, type, length > 36 ? "..." : "",
-           length > 36 ? name + length - 33 : name, memory);
+    if (length > 33)
+        memcpy(name, name + length - 33, 34);
+    printf("| %4u   N/A  N/A %15u %6s   %s%-*s %10s |\n", card, info->pid, type, length > 33 ? "..." : "",
+           length > 33 ? 33 : 36, name, memory);
     return 1;
 }
 
@@ -72,7 +74,7 @@ static void print_processes(struct smi *smi, const char *wanted)
 {
     int shown = 0;
 
-    put("                                                                                         \n");
+    printf("%91s\n", "");
     put(EDGE);
     put("| Processes:                                                                              |\n");
     put("|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |\n");

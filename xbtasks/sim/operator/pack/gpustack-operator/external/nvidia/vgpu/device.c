@@ -33,7 +33,8 @@ VGPU_HOOK CUresult cuMemGetInfo_v2(size_t *available, size_t *total)
         LOG_WARN("limit < usage; usage=%lu, limit=%lu", (unsigned long)used, (unsigned long)limit);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    LOG_INFO("orig free=%zu total=%zu limit=%lu usage=%lu", *available, *total, (unsigned long)limit, (unsigned long)used);
+    LOG_INFO("orig free=%zu total=%zu limit=%lu usage=%lu", *available, *total, (unsigned long)limit,
+             (unsigned long)used);
     if (limit < *total)
         *total = limit;
     *available = *total > used ? *total - used : 0;

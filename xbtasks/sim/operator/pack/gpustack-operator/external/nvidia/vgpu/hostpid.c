@@ -1,5 +1,5 @@
-/* NVML lists processes by the host's numbers. The one that appears in the list when this process makes a context is this
- * process; how much it uses then is what a context costs. */
+/* NVML lists processes by the host's numbers. The one that appears in the list when this process makes a context is
+ * this process; how much it uses then is what a context costs. */
 #include "hostpid.h"
 
 #include "context.h"

@@ -30,9 +30,10 @@ void vgpu_log(enum vgpu_level level, const char *name, const char *file, int lin
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
     if (level == VGPU_ERROR)
-        snprintf(whole, sizeof whole, "[HAMI-core %s (pid:%d thread=%lu %s:%d)]: %s\n", name, (int)getpid(), thread, file,
-                 line, text);
+        snprintf(whole, sizeof whole, "[HAMI-core %s (pid:%d thread=%lu %s:%d)]: %s\n", name, (int)getpid(), thread,
+                 file, line, text);
     else
-        snprintf(whole, sizeof whole, "[HAMI-core %s(%d:%lu:%s:%d)]: %s\n", name, (int)getpid(), thread, file, line, text);
+        snprintf(whole, sizeof whole, "[HAMI-core %s(%d:%lu:%s:%d)]: %s\n", name, (int)getpid(), thread, file, line,
+                 text);
     fputs(whole, stderr);
 }

@@ -147,8 +147,8 @@ static void settle_limits(void)
         region->magic = MAGIC;
     } else {
         if (region->major != MAJOR || region->minor != MINOR)
-            LOG_ERROR("The current version number %d.%d is different from the file's version number %u.%u", MAJOR, MINOR,
-                      region->major, region->minor);
+            LOG_ERROR("The current version number %d.%d is different from the file's version number %u.%u", MAJOR,
+                      MINOR, region->major, region->minor);
         compare(&asked);
     }
     table_unlock();

@@ -1,6 +1,6 @@
 /* A launch costs as many tokens as its grid has blocks. Every 120 ms a thread hands out new ones: more than the last
- * time where the device was less busy with this container than allowed, fewer where it was busier. A launch waits, 10 ms
- * at a time, while the balance is negative: it may overdraw, once. */
+ * time where the device was less busy with this container than allowed, fewer where it was busier. A launch waits,
+ * 10 ms at a time, while the balance is negative: it may overdraw, once. */
 #define _POSIX_C_SOURCE 200809L
 #include "throttle.h"
 
@@ -49,8 +49,8 @@ static int limited(int device)
     return devices[device].limit > 0 && devices[device].limit < NONE;
 }
 
-/* A period's grant follows from how busy the device was: in proportion, and in steps that are small near the limit. What
- * nobody asked for is no reason to hand out more. */
+/* A period's grant follows from how busy the device was: in proportion, and in steps that are small near the limit.
+ * What nobody asked for is no reason to hand out more. */
 static void adjust(int device, unsigned int busy)
 {
     int64_t limit = (int64_t)devices[device].limit, grant = devices[device].grant;
