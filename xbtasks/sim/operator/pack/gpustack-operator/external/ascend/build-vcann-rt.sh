@@ -25,12 +25,13 @@ done
 build() {
     ${CC} ${CFLAGS} ${acl} -DVRUNTIME_BUILD="\"${toolkit} ${commit}\"" -I"${source}" -Wl,-z,now -Wl,-z,relro "$@"
 }
-common="${source}/config.c ${source}/dcmi.c ${source}/log.c ${source}/soc.c"
+common="${source}/config.c ${source}/dcmi.c ${source}/log.c ${source}/log_queue.c ${source}/soc.c ${source}/vnpu.c"
 libraries="-L${work} -Wl,--as-needed -ldcmi -lc_sec -lascendcl"
 
 build -shared -Wl,-soname,libvruntime.so -o "${work}/libvruntime.so" ${common} \
-    "${source}/runtime.c" "${source}/vnpu.c" "${source}/device.c" "${source}/memory.c" \
-    "${source}/compute.c" "${source}/compute_hooks.S" ${libraries}
+    "${source}/compute.c" "${source}/compute_hooks.S" "${source}/device.c" "${source}/lock.c" "${source}/memory.c" \
+    "${source}/quota.c" "${source}/runtime.c" "${source}/schedule.c" "${source}/shared.c" "${source}/slice.c" \
+    ${libraries}
 
 # libascendcl.so itself needs the driver's libraries, which the toolkit image doesn't have: an executable links
 # only if symbols that shared libraries leave undefined are let pass.

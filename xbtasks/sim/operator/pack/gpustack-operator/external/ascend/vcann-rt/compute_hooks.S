@@ -89,6 +89,7 @@ enter:
 #endif
 
 #define COMPUTE_HOOK(name) hook name
-#include "compute_hooks.def"
+#include "work_hooks.def"
+#include "order_hooks.def"
 
     .section .note.GNU-stack, "", %progbits

@@ -12,11 +12,13 @@ struct device {
     int logic;      /* DCMI v2 */
 };
 
-enum { DCMI_ABSENT = -1 };
-
-/* These return 0, DCMI_ABSENT where no libdcmi is loaded, or the driver's own negative code. */
+/* These return 0 or the driver's own negative code. Without a libdcmi in the process they are calls to nowhere. */
 int dcmi_find(enum soc soc, unsigned int physical_id, struct device *device);
+
+/* How many bytes of the device all processes that the driver lists hold. More than 64 of them are an error. */
 int dcmi_memory_used(const struct device *device, size_t *bytes);
+
+/* How busy the device is, in per cent. */
 int dcmi_utilization(const struct device *device, unsigned int *percent);
 
 #endif

@@ -1,31 +1,34 @@
 /* enpu-monitor: prints the slice of its container and how much of its memory is used. */
+#define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "config.h"
-#include "dcmi.h"
 #include "log.h"
 #include "vnpu.h"
 
 /* Names the toolkit and commit that the program was built for: `strings` shows it. */
 __attribute__((used)) static const char build[] = "enpu-monitor build: " VRUNTIME_BUILD;
 
-enum { MEBIBYTE = 1 << 20 };
-
-static void print_slice(const struct config *config, size_t used)
+static int print_slice(const struct vnpu *vnpu)
 {
-    long aicore = config->scheduling_policy == POLICY_BEST_EFFORT ? 0 : config->aicore_quota;
+    const struct config *config = &vnpu->config;
+    size_t used;
 
-    fprintf(stderr, "       Aicore Limit Quota(%%)     : %ld\n", aicore);
-    fprintf(stderr, "       Memory Limit quota(MB)    : %ld\n", config->memory_quota);
-    fprintf(stderr, "       Memory Usage(MB)          : %zu\n", used / MEBIBYTE);
+    if (dcmi_memory_used(&vnpu->device, &used) != 0) {
+        LOG_ERROR("Failed to get device resource info.");
+        return EXIT_FAILURE;
+    }
+    fprintf(stderr, "       Aicore Limit Quota(%%)     : %d\n",
+            config->scheduling_policy == POLICY_BEST_EFFORT ? 0 : config->aicore_quota);
+    fprintf(stderr, "       Memory Limit quota(MB)    : %zu\n", vnpu->memory_quota / VNPU_MEBIBYTE);
+    fprintf(stderr, "       Memory Usage(MB)          : %zu\n", used / VNPU_MEBIBYTE);
+    return EXIT_SUCCESS;
 }
 
 int main(int count, char **arguments)
 {
-    struct config config;
-    struct device device;
-    size_t used;
+    struct vnpu vnpu;
+    enum soc soc;
     int code;
 
     if (log_open() != 0)
@@ -34,18 +37,9 @@ int main(int count, char **arguments)
         fprintf(stderr, "Invalid option : %s\n", arguments[1]);
         return EXIT_FAILURE;
     }
-    if (config_load(VNPU_CONFIG, &config) != 0)
+    unsetenv("ENPU_LOG_LEVEL");
+    if (soc_find(&soc) != 0 || vnpu_configure(&vnpu) != 0)
         return EXIT_FAILURE;
-    code = dcmi_find(soc_generation(), (unsigned int)config.physical_npu_id, &device);
-    if (code != 0) {
-        LOG_ERROR("Failed to find NPU %ld: dcmi returned %d", config.physical_npu_id, code);
-        return code; /* the shell sees it modulo 256 */
-    }
-    LOG_INFO("Successfully to initialize vnpu device.");
-    if (dcmi_memory_used(&device, &used) != 0) {
-        LOG_ERROR("Failed to read the memory usage of NPU %ld", config.physical_npu_id);
-        return EXIT_FAILURE;
-    }
-    print_slice(&config, used);
-    return EXIT_SUCCESS;
+    code = vnpu_find_device(&vnpu, soc);
+    return code != 0 ? code : print_slice(&vnpu); /* the shell sees a code modulo 256 */
 }

@@ -8,7 +8,10 @@
 #define RUNTIME_HOOK __attribute__((visibility("default")))
 
 typedef int32_t rtError_t;
-enum { RUNTIME_OK = 0, RUNTIME_NOT_SUPPORTED = 207000 };
+enum { RUNTIME_OK = 0, RUNTIME_INVALID_VALUE = 107000, RUNTIME_NOT_SUPPORTED = 207000 };
+
+/* A hook that other hooks need to know the signature of. */
+RUNTIME_HOOK rtError_t rtMemGetInfoEx(int kind, size_t *available, size_t *total);
 
 /* The runtime's function of that name, or one that returns RUNTIME_NOT_SUPPORTED. */
 void *runtime_function(const char *name);

@@ -1,36 +1,24 @@
-/* Starts the virtual NPU when a process first sets a device: log, configuration, device. */
+/* What the library and the monitor both do to know their virtual NPU. */
 #include "vnpu.h"
-
-#include <pthread.h>
 
 #include "log.h"
 
-/* Names the toolkit and commit that the library was built for: `strings` shows it. */
-__attribute__((used)) static const char build[] = "vruntime build: " VRUNTIME_BUILD;
-
-static struct vnpu vnpu;
-static int outcome = VNPU_INIT_FAILED;
-
-static void start(void)
+int vnpu_configure(struct vnpu *vnpu)
 {
-    int code;
-
-    if (log_open() != 0 || config_load(VNPU_CONFIG, &vnpu.config) != 0)
-        return;
-    code = dcmi_find(soc_generation(), (unsigned int)vnpu.config.physical_npu_id, &vnpu.device);
-    if (code != 0) {
-        LOG_ERROR("Failed to find NPU %ld: dcmi returned %d", vnpu.config.physical_npu_id, code);
-        return;
+    if (config_load(VNPU_CONFIG, &vnpu->config) != 0) {
+        LOG_ERROR("Failed to initialize npu manager.");
+        return 1;
     }
+    vnpu->memory_quota = (size_t)vnpu->config.memory_quota * VNPU_MEBIBYTE;
     LOG_INFO("Successfully to initialize vnpu device.");
-    LOG_INFO("Successfully to initialize all module.");
-    outcome = 0;
+    return 0;
 }
 
-int vnpu_start(void)
+int vnpu_find_device(struct vnpu *vnpu, enum soc soc)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int code = dcmi_find(soc, (unsigned int)vnpu->config.physical_npu_id, &vnpu->device);
 
-    pthread_once(&once, start);
-    return outcome;
+    if (code != 0)
+        LOG_ERROR("Failed to get card info, err:%d npu:%d", code, vnpu->config.physical_npu_id);
+    return code;
 }

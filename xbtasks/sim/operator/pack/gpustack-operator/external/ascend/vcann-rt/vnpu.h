@@ -2,18 +2,22 @@
 #ifndef VRUNTIME_VNPU_H
 #define VRUNTIME_VNPU_H
 
+#include <stddef.h>
+
 #include "config.h"
 #include "dcmi.h"
 
 #define VNPU_CONFIG "/etc/enpu/vcann-rt/npu_info.config"
-enum { VNPU_INIT_FAILED = 100001 };
+enum { VNPU_MEBIBYTE = 1 << 20 };
 
 struct vnpu {
     struct config config;
     struct device device;
+    size_t memory_quota; /* bytes */
 };
 
-/* Reads the slice and finds its device, once. Returns 0 or VNPU_INIT_FAILED. */
-int vnpu_start(void);
+/* These return 0, 1, or the driver's negative code, and log why. */
+int vnpu_configure(struct vnpu *vnpu);
+int vnpu_find_device(struct vnpu *vnpu, enum soc soc);
 
 #endif
