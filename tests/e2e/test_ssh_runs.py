@@ -1,0 +1,261 @@
+"""A whole run over a real sshd gives what a local run gives; a link that is cut gives no wrong verdict."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.sshd import Rig, make_key
+from tests.tcpproxy import Proxy
+
+if TYPE_CHECKING:
+    from tests.sshd import Server
+    from tests.workplace import Done, Workplace
+
+pytestmark = pytest.mark.engine
+
+STAGE = "xbuild-nvidia-cuda-13"
+NOISE = """\
+echo "Welcome to host"; echo "FAIL | nvidia.case1.mode | from the motd"; echo FAILS=0
+echo "xb-0123456789abcdef01234567.1 begin 1"
+echo "xb-0123456789abcdef01234567.1 end 1 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+echo "a word on stderr" >&2
+"""
+
+
+@dataclass
+class Far:
+    """A simulated host behind ssh: the engine of the session, and a temporary folder of its own."""
+
+    rig: Rig
+    place: Workplace
+
+    @property
+    def tmp(self) -> Path:
+        folder = self.rig.folder / "far tmp"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def server(self, *lines: str, shell: str = "", noise: str = "") -> Server:
+        environment = {"TMPDIR": str(self.tmp), **self.place.engine.environment}
+        return self.rig.server(*lines, shell=shell, noise=noise, environment=environment)
+
+    def inv(self, host: str, *arguments: str, **changes: str | None) -> Done:
+        """Run stock Invoke against the host; what points docker at the engine is on the far side only."""
+        gone: dict[str, str | None] = dict.fromkeys(("DOCKER_HOST", "DOCKER_CONFIG", "SSH_AUTH_SOCK"))
+        ssh = {"XB_MODE": "ssh", "XB_HOST": host, "XB_SSH_CONFIG": str(self.rig.ssh_config), "XB_YES": "1"}
+        wanted: dict[str, str | None] = {**gone, **ssh, **changes}
+        return self.place.inv(*arguments, **wanted)
+
+
+@pytest.fixture
+def far(rig: Rig, place: Workplace) -> Far:
+    return Far(rig, place)
+
+
+def rows(document: dict[str, Any]) -> list[tuple[object, ...]]:
+    """Return what case 1 said, row by row; image ids and the noise that a host made apart."""
+    (case,) = document["cases"]
+    found = [
+        (case["verdict"], row["id"], row["status"], row["expected"], row["observed"])
+        for row in case["checks"]
+    ]
+    assert len(found) > 10
+    return found
+
+
+def noise_of(document: dict[str, Any]) -> list[tuple[str, str]]:
+    checks = [row for row in document["preflight"] if row["id"] == "preflight.noise"]
+    return [(row["status"], row["detail"]) for row in checks]
+
+
+@pytest.mark.parametrize("shell", ["/bin/dash", "/usr/bin/tcsh", "/usr/bin/fish"])
+def test_the_same_stage_gives_the_same_rows_locally_and_over_ssh(
+    far: Far, place: Workplace, tmp_path: Path, shell: str
+) -> None:
+    if not Path(shell).exists():
+        pytest.skip(f"no {shell}")
+    banner = tmp_path / "banner"
+    banner.write_text("AUTHORISED USERS ONLY\nFAIL | nvidia.case1.mode | from the banner\n")
+    far.rig.alias("far", far.server(f"Banner {banner}", "MaxSessions 1", shell=shell, noise=NOISE).port)
+    here = place.inv("verify", STAGE, "--rebuild", "--json")
+    assert here.code == 0, here.text
+    there = far.inv("far", "verify", STAGE, "--rebuild", "--json")
+    assert there.code == 0, there.text
+    assert rows(there.document) == rows(here.document)
+    for done in (here, there):
+        assert [build["outcome"] for build in done.document["builds"]] == ["built"]
+    assert (there.document["verdict"], there.document["host"]) == ("PASS", "far")
+    assert noise_of(there.document) == [("INFO", "lines of login noise around the reply, not read: 6")]
+    assert there.document["simulated"] is True
+
+    case = far.inv("far", "nvidia.case1", STAGE, "--json")
+    assert (case.code, rows(case.document)) == (0, rows(there.document))
+    replayed = place.inv("replay", there.document["evidence"], "--json", DOCKER_HOST=None)
+    assert replayed.code == 0, replayed.text
+    assert rows(replayed.document) == rows(there.document)
+    assert replayed.document["preflight"] == there.document["preflight"]
+    assert place.left_over() == []
+    assert not list(far.tmp.iterdir())
+    cleaned = far.inv("far", "clean", "--all")
+    assert cleaned.code == 0, cleaned.text
+    assert not place.contexts.exists()
+    assert not place.staging.exists()
+
+
+def test_two_jump_hosts_on_the_way(far: Far, place: Workplace) -> None:
+    target = far.server("MaxSessions 1")
+    second = far.rig.server(f"PermitOpen 127.0.0.1:{target.port}")
+    first = far.rig.server(f"PermitOpen 127.0.0.1:{second.port}")
+    far.rig.alias("first", first.port)
+    far.rig.alias("second", second.port)
+    far.rig.alias("far", target.port, "ProxyJump first,second")
+    done = far.inv("far", "verify", STAGE, "--json")
+    assert (done.code, done.document["verdict"]) == (0, "PASS"), done.text
+
+
+def test_a_failing_build_is_a_failure_over_ssh_too(far: Far, place: Workplace) -> None:
+    far.rig.alias("far", far.server(shell="/bin/dash", noise=NOISE).port)
+    broken = far.rig.folder / "checkout/pack/gpustack-operator"
+    broken.mkdir(parents=True)
+    (broken / "Dockerfile").write_text(
+        "FROM xbtasks-sim/base:1 AS xbuild-nvidia-cuda-99\nRUN echo to be seen; false | true; exit 7\n"
+    )
+    done = far.inv(
+        "far", "verify", "xbuild-nvidia-cuda-99", "--json", XB_REPO=str(far.rig.folder / "checkout")
+    )
+    assert (done.code, done.document["verdict"]) == (1, "FAIL"), done.text
+    assert "exit code: 7" in done.text or "exit code 7" in done.text
+
+
+def test_a_home_with_spaces_and_one_that_can_not_be_written(far: Far, place: Workplace) -> None:
+    home = far.rig.folder / "a home with spaces"
+    home.mkdir()
+    environment = {"TMPDIR": str(far.tmp), **place.engine.environment}
+    far.rig.alias("spaces", far.rig.server(environment={**environment, "HOME": str(home)}).port)
+    done = far.inv("spaces", "verify", STAGE, "--json", XB_REMOTE_CTX=None)
+    assert done.code == 0, done.text
+    assert len(list((home / ".cache/xbtasks/ctx").iterdir())) >= 1
+    far.rig.alias("shut", far.rig.server(environment={**environment, "HOME": "/proc/1"}).port)
+    assert far.inv("shut", "nvidia.case1", STAGE, "--json", XB_REMOTE_CTX=None).code == 0
+    built = far.inv("shut", "verify", STAGE, "--rebuild", "--json", XB_REMOTE_CTX=None)
+    assert (built.code, built.document["verdict"]) == (4, "ERROR"), built.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("key", "far: host key changed"),
+        ("identity", "far: authentication failed"),
+        ("sessions", "far: too many sessions"),
+        ("shell", "far: remote shell unusable"),
+        ("port", "far: connection refused"),
+    ],
+)
+def test_every_way_to_fail_is_exit_4_and_named(far: Far, wrong: str, said: str) -> None:
+    server = far.server(
+        *(("MaxSessions 0",) if wrong == "sessions" else ()), shell="/bin/true" if wrong == "shell" else ""
+    )
+    far.rig.alias("far", 1 if wrong == "port" else server.port)
+    if wrong == "key":
+        other = make_key(far.rig.folder / "other").with_suffix(".pub").read_text()
+        far.rig.known_hosts.write_text(f"[127.0.0.1]:{server.port} {other}")
+    if wrong == "identity":
+        (server.folder / "authorized_keys").write_text("")
+    for command in (("preflight",), ("verify", STAGE)):
+        done = far.inv("far", *command, "--json")
+        assert (done.code, done.document["verdict"], done.document["exit_code"]) == (4, "ERROR", 4), done.text
+        assert said in done.document["reason"]
+    cleaned = far.inv("far", "clean")
+    assert cleaned.code == 4
+    assert said in cleaned.err
+
+
+def test_a_simulated_host_is_never_asked_about(far: Far) -> None:
+    far.rig.alias("far", far.server().port)
+    done = far.inv("far", "verify", STAGE, "--json", XB_YES=None)
+    assert done.code == 0, done.text
+
+
+def test_evidence_holds_all_that_was_answered_and_no_key(far: Far, place: Workplace) -> None:
+    far.rig.alias("far", far.server(noise=NOISE).port)
+    done = far.inv("far", "verify", STAGE, "--json")
+    evidence = Path(done.document["evidence"])
+    secret = far.rig.identity.read_text().split("\n")[1:-2]
+    found = subprocess.run(["grep", "-rlzF", secret[0], str(evidence)], capture_output=True, check=False)
+    assert found.returncode == 1
+    steps = sorted(path.name for path in (evidence / "steps").iterdir())
+    assert steps[0] == "001-preflight"
+    for step in (evidence / "steps").iterdir():
+        assert sorted(path.name for path in step.iterdir()) == [
+            "script.sh",
+            "stderr.gz",
+            "stdout.gz",
+            "step.json",
+        ]
+        assert json.loads((step / "step.json").read_text())["failure"] == ""
+
+
+def test_a_link_cut_at_any_point_of_a_run_gives_no_wrong_verdict(far: Far, place: Workplace) -> None:
+    server = far.server("MaxSessions 1")
+    measured = Proxy(server.port)
+    far.rig.alias("measured", measured.port)
+    far.rig.alias("far", server.port)
+    command = ("verify", STAGE, "--rebuild", "--json")
+    right = far.inv("measured", *command)
+    assert right.code == 0, right.text
+    measured.close()
+    outcomes = []
+    for part in range(20):
+        assert far.inv("far", "clean", "--all").code == 0
+        way, total = (("cut_up", measured.up), ("cut_down", measured.down))[part % 2]
+        between = Proxy(server.port, **{way: total * part // 20})
+        name = f"cut-{part}"
+        far.rig.alias(name, between.port)
+        done = far.inv(name, *command)
+        between.close()
+        outcomes.append(done.code)
+        assert done.code in (0, 4), done.text
+        if done.code == 0:
+            assert rows(done.document) == rows(right.document)
+        else:
+            assert {case["verdict"] for case in done.document["cases"]} <= {"PASS", "ERROR"}
+            assert done.document["verdict"] == "ERROR"
+        cleaned = far.inv("far", "clean", "--all")
+        assert cleaned.code == 0, cleaned.text
+        assert place.left_over() == []
+        assert not list(far.tmp.iterdir())
+        assert not place.contexts.exists()
+        assert not place.staging.exists()
+    assert outcomes.count(4) >= 10, outcomes
+
+
+def test_an_interrupted_remote_build_leaves_nothing_and_ends_130(far: Far, place: Workplace) -> None:
+    far.rig.alias("far", far.server("MaxSessions 1").port)
+    slow = far.rig.folder / "checkout/pack/gpustack-operator"
+    slow.mkdir(parents=True)
+    (slow / "Dockerfile").write_text("FROM xbtasks-sim/base:1 AS xbuild-nvidia-cuda-98\nRUN sleep 600\n")
+    changes = {
+        "XB_MODE": "ssh",
+        "XB_HOST": "far",
+        "XB_SSH_CONFIG": str(far.rig.ssh_config),
+        "XB_REPO": str(far.rig.folder / "checkout"),
+        "DOCKER_HOST": None,
+    }
+    child = place.start("build", "xbuild-nvidia-cuda-98", **changes)
+    assert child.stdout
+    for line in child.stdout:
+        if b"RUN sleep 600" in line:
+            break
+    child.send_signal(2)
+    child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert not list(far.tmp.iterdir())
+    assert place.left_over() == []
+    found = subprocess.run(["pgrep", "-f", "buildx build .*cuda-98"], capture_output=True, check=False)
+    assert found.stdout == b""
