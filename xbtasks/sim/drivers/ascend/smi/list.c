@@ -1,7 +1,13 @@
 /* npu-smi info -l and -m: which cards there are, and which chips. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "smi.h"
+
+int driver_major(const struct sim_board *board)
+{
+    return atoi(board->driver);
+}
 
 int first_of_card(const struct sim_board *board, int place)
 {

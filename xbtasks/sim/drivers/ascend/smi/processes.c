@@ -4,7 +4,7 @@
 
 #include "smi.h"
 
-enum { MEBIBYTE_BITS = 20 };
+enum { MEBIBYTE_BITS = 20, WIDE = 110 };
 
 /* A process of this namespace has its name here; one of another is asked of the node. */
 static void name_of(unsigned int pid, char *name, size_t size)
@@ -25,31 +25,61 @@ static void name_of(unsigned int pid, char *name, size_t size)
         fclose(file);
 }
 
+/* In a wide table there is a column more; whose process it is in a container isn't told. */
 static int show_die(const struct sim_die *die, int width)
 {
+    int wide = width >= WIDE;
     struct node_answer answer;
 
     node_ask(&answer, "ascend\tprocesses\t%d", die->phy_id);
     for (int i = 0; i + 1 < answer.count; i += 2) {
         unsigned int pid = (unsigned int)node_number(&answer, i);
+        unsigned int mib = (unsigned int)(node_number(&answer, i + 1) >> MEBIBYTE_BITS);
         char name[25];
 
         name_of(pid, name, sizeof name);
-        printf("| %-7d %-17d | %-13u | %-24s | %-*u|\n", die->npu_id, die->chip_id, pid, name, width - 74,
-               (unsigned int)(node_number(&answer, i + 1) >> MEBIBYTE_BITS));
+        if (wide)
+            printf("| %-7d %-17d | %-13u | %-18.18s | %-21u | %-23s |\n", die->npu_id, die->chip_id, pid, name, mib,
+                   "NA");
+        else
+            printf("| %-7d %-17d | %-13u | %-24s | %-*u|\n", die->npu_id, die->chip_id, pid, name, width - 74, mib);
     }
     return answer.count / 2;
 }
 
-void show_processes(const struct sim_board *board, const char *rule, int width)
+static void show_head(const char *rule, int width)
 {
     char thin[160];
 
     snprintf(thin, sizeof thin, "%s", rule);
     for (char *mark = strchr(thin, '='); mark != NULL; mark = strchr(mark, '='))
         *mark = '-';
-    printf("%s| %-7s %-17s | %-13s | %-24s | %-*s|\n%s", thin, "NPU", "Chip", "Process id", "Process name", width - 74,
-           "Process memory(MB)", rule);
+    fputs(thin, stdout);
+    if (width >= WIDE)
+        printf("| %-7s %-17s | %-13s | %-18s | %-21s | %-23s |\n", "NPU", "Chip", "Process id", "Process name",
+               "Process memory(MB)", "Process id in container");
+    else
+        printf("| %-7s %-17s | %-13s | %-24s | %-*s|\n", "NPU", "Chip", "Process id", "Process name", width - 74,
+               "Process memory(MB)");
+    fputs(rule, stdout);
+}
+
+static int any_process(const struct sim_board *board)
+{
+    struct node_answer answer;
+    int found = 0;
+
+    for (int i = 0; i < board->count; i++) {
+        node_ask(&answer, "ascend\tprocesses\t%d", board->dies[i].phy_id);
+        found |= answer.count > 0;
+    }
+    return found;
+}
+
+void show_processes(const struct sim_board *board, const char *rule, int width)
+{
+    if (board->layout != LAYOUT_A5 || any_process(board))
+        show_head(rule, width);
     for (int i = 0; i < board->count;) {
         int card = board->dies[i].npu_id, found = 0;
 

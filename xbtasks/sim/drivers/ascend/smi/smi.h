@@ -23,6 +23,9 @@ struct request {
 /* Prints `<tab><label, padded> : ` and a value. */
 void field(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The first number of the driver's version. */
+int driver_major(const struct sim_board *board);
+
 /* How many bytes of a die are in use, in MiB; and how busy its cores are, in per cent. */
 unsigned int used_mib(const struct sim_die *die);
 unsigned int core_load(const struct sim_die *die);

@@ -3,7 +3,7 @@
 
 #include "smi.h"
 
-enum { MEBIBYTE_BITS = 20 };
+enum { MEBIBYTE_BITS = 20, VECTOR_SINCE = 24 };
 
 unsigned int used_mib(const struct sim_die *die)
 {
@@ -38,7 +38,7 @@ static void memory(const char *kind, unsigned int capacity, unsigned int used)
 
 static void chip(const struct sim_board *board, const struct sim_die *die)
 {
-    int is_310p = board->layout == LAYOUT_310P;
+    int is_310p = board->layout == LAYOUT_310P, is_old = driver_major(board) < VECTOR_SINCE;
     unsigned int load = core_load(die), used = used_mib(die), capacity = memory_mib(die);
 
     memory("DDR", is_310p ? capacity : 0, is_310p ? used : 0);
@@ -47,13 +47,14 @@ static void chip(const struct sim_board *board, const struct sim_die *die)
     if (!is_310p)
         memory("HBM", capacity, used);
     field("Aicore Usage Rate(%)", "%u", load);
-    if (!is_310p)
+    if (!is_310p && !is_old)
         field("Aivector Usage Rate(%)", "0");
     field("Aicpu Usage Rate(%)", "0");
     field("Ctrlcpu Usage Rate(%)", "6");
     field("DDR Bandwidth Usage Rate(%)", "0");
-    if (!is_310p) {
+    if (!is_310p)
         field("HBM Bandwidth Usage Rate(%)", "0");
+    if (!is_310p && !is_old) {
         field("NPU Utilization(%)", "%u", load);
         field("Aicube Usage Rate(%)", "%u", load);
     }
