@@ -232,6 +232,35 @@ def test_no_key_that_a_server_accepts(rig: Rig) -> None:
         rig.host("wrong-user").run(STEP)
 
 
+@pytest.mark.parametrize("bad", ["dsa", "public", "garbage", "directory", "empty"])
+def test_a_named_key_that_can_not_be_used_is_told_and_the_next_is_tried(rig: Rig, bad: str) -> None:
+    server = rig.server()
+    key = rig.folder / "odd"
+    if bad == "dsa":
+        make_key(key, "dsa")
+    elif bad == "directory":
+        key.mkdir()
+    else:
+        contents = {"public": rig.identity.with_suffix(".pub").read_text(), "garbage": "\0\xff", "empty": ""}
+        key.write_text(contents[bad])
+    rig.alias("far", server.port, f"IdentityFile {key}", "IdentitiesOnly yes")
+    assert port_reached(rig) == server.port
+    (server.folder / "authorized_keys").write_text("")
+    with pytest.raises(
+        HostUnreachable, match=r"authentication failed: .*odd (is no private key|can't be read)"
+    ):
+        rig.host().run(STEP)
+
+
+def test_a_server_that_wants_more_than_a_key_or_only_a_password(rig: Rig) -> None:
+    rig.alias("both", rig.server("AuthenticationMethods publickey,password").port)
+    with pytest.raises(HostUnreachable, match="the server wants password as well, which is not supported"):
+        rig.host("both").run(STEP)
+    rig.alias("password", rig.server("PubkeyAuthentication no", "PasswordAuthentication yes").port)
+    with pytest.raises(HostUnreachable, match="the server accepts password"):
+        rig.host("password").run(STEP)
+
+
 def test_a_key_with_a_certificate(rig: Rig) -> None:
     authority, key = make_key(rig.folder / "authority"), make_key(rig.folder / "certified")
     argv = ["ssh-keygen", "-q", "-s", str(authority), "-I", "me", "-n", USER, str(key.with_suffix(".pub"))]

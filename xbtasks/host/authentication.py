@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import socket
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from paramiko import AgentKey, PasswordRequiredException, PKey, SSHException
+from cryptography.exceptions import UnsupportedAlgorithm
+from paramiko import AgentKey, BadAuthenticationType, PasswordRequiredException, PKey, SSHException
 from paramiko.agent import AgentSSH
 from paramiko.auth_strategy import (
     AuthResult,
@@ -61,6 +63,7 @@ class KeyAuthentication(AuthStrategy):
 
         Raises:
             KeysRefused: none was accepted, or the server ended the conversation.
+            AuthenticationException: the server didn't answer in time.
         """
         result = AuthResult(strategy=self)
         offered = 0
@@ -70,6 +73,8 @@ class KeyAuthentication(AuthStrategy):
                 try:
                     rest = source.authenticate(transport)
                 except SSHException as error:
+                    if "timeout" in str(error).lower():
+                        raise  # the server is silent, another key would wait as long
                     self._note(error)
                 else:
                     if not rest:
@@ -108,7 +113,9 @@ class KeyAuthentication(AuthStrategy):
             yield InMemoryPrivateKey(self._username, held.pop(public))
             return
         try:
-            key = PKey.from_path(path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of kinds of keys that are on their way out
+                key = PKey.from_path(path)
         except FileNotFoundError:
             if self._config.identity_files:
                 self._notes.append(f"{path} is not there")
@@ -116,16 +123,17 @@ class KeyAuthentication(AuthStrategy):
             self._notes.append(f"{path} can't be read: {error.strerror}")
         except (PasswordRequiredException, TypeError):
             self._notes.append(f"{path} needs a passphrase: ssh-add it first")
-        except (SSHException, UnknownKeyType, ValueError) as error:
+        except (SSHException, UnknownKeyType, UnsupportedAlgorithm, ValueError) as error:
             self._notes.append(f"{path} is no private key that can be used: {error}")
         else:
             held.pop(key.asbytes(), None)
             yield OnDiskPrivateKey(self._username, "ssh-config", path, key)
 
     def _note(self, error: SSHException) -> None:
-        allowed = getattr(error, "allowed_types", None)
-        if allowed:
-            self._notes.append(f"the server accepts {', '.join(allowed)}")
+        if isinstance(error, BadAuthenticationType):
+            self._notes.append(f"the server accepts {', '.join(error.allowed_types)}")
+        elif not isinstance(error, AuthenticationException):
+            self._notes.append(str(error))
 
 
 class _Agent(AgentSSH):

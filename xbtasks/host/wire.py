@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from xbtasks.errors import DeadlineExceeded, LostReply, XbError
+from xbtasks.errors import CannotJudge, DeadlineExceeded, LostReply, XbError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,7 +62,11 @@ class Request:
     payload: Iterable[bytes] | None = None
 
     def messages(self) -> Iterator[bytes]:
-        """Yield the bytes to send. Where the payload raises, its end is sent all the same, then it raises."""
+        """Yield the bytes to send. Where the payload raises, its end is sent all the same, then it raises.
+
+        Raises:
+            XbError: the payload's own.
+        """
         yield b"%d\n%s" % (len(self.script), self.script)
         if self.payload is None:
             return
@@ -74,6 +78,9 @@ class Request:
         except XbError:
             yield b"0\n"
             raise
+        except OSError as error:
+            yield b"0\n"
+            raise CannotJudge(f"the payload can't be read: {error}") from error
         yield b"0\n"
 
 
