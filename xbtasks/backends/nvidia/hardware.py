@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from xbtasks.host.step import Reply, Section
     from xbtasks.hostfacts import EngineFacts
 
-__all__ = ["NvidiaFacts", "checks", "read", "sections"]
+__all__ = ["NvidiaFacts", "ask_smi", "checks", "read", "sections"]
 
 _PLACES = "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin:/usr/lib/wsl/lib"
 _SMI = r"""
@@ -68,10 +68,15 @@ class NvidiaFacts:
         return any(spec.rpartition("/")[0] in engine.cdi_directories for spec in self.cdi_specs)
 
 
+def ask_smi(name: str, deadline: int, *arguments: str) -> Section:
+    """Ask the host's nvidia-smi; what it answers is under the tag ``gpus``."""
+    return probe(name, _SMI, deadline, "nvidia-smi", _PLACES, *arguments)
+
+
 def sections(*, tool: int, look: int) -> tuple[Section, ...]:
     """Return the sections that ask a host for its GPUs: ``tool`` and ``look`` are deadlines in seconds."""
     return (
-        probe("nvidia-smi", _SMI, tool, "nvidia-smi", _PLACES, *QUERY),
+        ask_smi("nvidia-smi", tool, *QUERY),
         probe("nvidia-devices", _LOOK, look),
     )
 

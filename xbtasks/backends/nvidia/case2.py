@@ -1,0 +1,290 @@
+"""nvidia.case2, "Single-card inject + nvidia-smi": one card, sliced as the operator slices it.
+
+Without the preload the card's own sizes are seen and all limits can be exceeded; with it every way to ask
+tells the limit, and every way to take memory is held to it. The first round has the knobs' limits, the
+second an odd one of this run's own, so that neither a constant nor a left-over can pass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from xbtasks.backends.nvidia import choice, contract, judging, questions, throttle
+from xbtasks.backends.nvidia.answers import ending, read_answer
+from xbtasks.backends.nvidia.contract import MIB, Limits
+from xbtasks.backends.nvidia.control import control_event, judge_control, judge_reachable
+from xbtasks.backends.nvidia.probe import operations as op
+from xbtasks.backends.nvidia.rig import PROBE, Container, Rig
+from xbtasks.backends.nvidia.rows import Rows, size_text
+from xbtasks.backends.nvidia.smi_memory import COMMAND, parse_memory
+from xbtasks.checks import Status
+from xbtasks.errors import Refused, UsageError
+from xbtasks.hardware import Unjudged
+from xbtasks.hostprobe import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from xbtasks.backends.nvidia.answers import Answer
+    from xbtasks.backends.nvidia.rig import Outcome
+    from xbtasks.backends.nvidia.smi import Gpu
+    from xbtasks.backends.nvidia.smi_memory import SmiMemory
+    from xbtasks.hardware import CaseRun, Findings
+
+__all__ = ["CASE", "judge"]
+
+CASE: Final = "nvidia.case2"
+_DEFAULT_SM: Final = 50
+_LEAST_ROOM: Final = 256  # MiB beside two contexts
+_CARD_ROOM: Final = 2048  # MiB that a card must have beside the control's allocation
+_COUNTS_POOLS: Final = "52f33fc7"
+"""The pin from which cuMemAllocFromPoolAsync is counted, and cuMemAllocAsync refuses with 2."""
+
+_ROLES: Final = ("smi", "limits", "smi-2", "limits-2", "throttle")
+_REQUIRED: Final = (
+    "artifact",
+    "reachable",
+    "probe-build",
+    "control",
+    "exit",
+    "preload-mapped",
+    "stdout",
+    "smi-total",
+    "nvml-v1",
+    "total",
+    "device-total",
+    "getproc-total",
+    "plausible",
+    "sm-limit",
+    "alloc-under",
+    "alloc-over",
+    "free-credit",
+    "shared",
+    "round2",
+)
+"""Beside these, what the control shows the device to have: the families of memory, NVML v2, the throttle."""
+
+
+def judge(run: CaseRun) -> Findings:
+    """Judge the case.
+
+    Raises:
+        Skipped: a limit can't be measured on the card.
+        UsageError: there is no such card, or the limit is above it.
+        Refused: somebody computes on the card.
+        Unjudged: nothing wrong was shown, and nothing right either.
+    """
+    rows = Rows(CASE)
+    card = _card(run, rows)
+    first = Limits((run.knobs.mem or contract.DEFAULT_MEMORY_MIB,), run.knobs.sm or _DEFAULT_SM)
+    _require_fitting(run, card, first)
+    rig = Rig(run, rows, (card,))
+    with rows.kept():
+        if not run.knobs.busy_ok:
+            choice.require_idle((card,), rig.tenants("idle"))
+        run.permission(f"run containers of {run.workload[:19]} on GPU {card.index} ({card.name})")
+        rows.note("limits", Status.INFO, f"GPU {card.index} ({card.name}, {card.uuid}): {first.text}")
+        with rig.set_up(_ROLES):
+            required = _measure(run, rig, rows, card, first)
+        note = "" if "throttle" in required else "compute not measured"
+        return rows.findings(required, note)
+
+
+def _card(run: CaseRun, rows: Rows) -> Gpu:
+    if run.knobs.gpu != choice.AUTO:
+        return choice.named_cards((run.knobs.gpu,), run.facts.gpus)[0]
+    tenants = () if run.knobs.busy_ok else Rig(run, rows, ()).tenants("choose")
+    return choice.idle_cards(1, run.facts.gpus, tenants)[0]
+
+
+def _require_fitting(run: CaseRun, card: Gpu, limits: Limits) -> None:
+    """Return when the limits can be set on the card, and the host can run the image."""
+    if limits.memory_mib[0] > (card.memory_mib or 0):
+        mib = limits.memory_mib[0]
+        raise UsageError(f"the limit of {mib} MiB is above GPU {card.index}, which has {card.memory_mib} MiB")
+    if run.platform is not run.facts.platform:
+        raise Refused(f"the image is for {run.platform}, the host is {run.facts.platform}")
+
+
+def _measure(run: CaseRun, rig: Rig, rows: Rows, card: Gpu, first: Limits) -> tuple[str, ...]:
+    """Run all containers and add their rows; returns the names of those that must pass."""
+    highest = _highest(card, first.memory_mib[0])
+    above = highest * MIB + questions.ABOVE
+    groups = (questions.control_group(above), *((questions.rate_group(),) if run.knobs.throttle else ()))
+    without = rig.run(
+        "control", Container("bare-smi", COMMAND), Container("control", op.command(PROBE, *groups))
+    )
+    known = judge_reachable(rows, rig, without["bare-smi"], (card,))
+    control = read_answer(without["control"])
+    context = judge_control(rows, control, card, above)
+    second = _second_limits(run.run_id, first, highest, context)
+    rows.note("limits", Status.INFO, f"second round: {second.text}")
+
+    sliced = rig.run(
+        "round-1",
+        Container("smi", COMMAND, first),
+        Container("limits", op.command(PROBE, *_questions(first, context)), first),
+    )
+    required = [*_REQUIRED, *_judge_first(run, rows, sliced, control, card, first, context, known)]
+    ended = dict(sliced)
+    if not any(outcome.timed_out for outcome in ended.values()):
+        again = rig.run(
+            "round-2",
+            Container("smi-2", COMMAND, second),
+            Container("limits-2", op.command(PROBE, *_short_questions(second, context)), second),
+        )
+        _judge_second(rows, again, card, second, known)
+        ended |= again
+    if not run.knobs.throttle:
+        rows.note("throttle", Status.SKIP, "--no-throttle: compute is not measured")
+    elif not any(outcome.timed_out for outcome in ended.values()):
+        limits = Limits(first.memory_mib, throttle.SM)
+        ended |= rig.run("throttle", Container("throttle", op.command(PROBE, questions.rate_group()), limits))
+        held = read_answer(ended["throttle"])
+        judging.judge_sm_limit(rows, "throttle-sm-limit", held.log, throttle.SM)
+        if throttle.judge_throttle(rows, control, held):
+            required.append("throttle")
+    _judge_endings(rows, ended.values())
+    _judge_afterwards(run, rig, rows, card)
+    return tuple(required)
+
+
+def _highest(card: Gpu, mib: int) -> int:
+    """Return the highest limit of the second round, in MiB: above the first where the card has room."""
+    more = mib * 5 // 4
+    return more if more + _CARD_ROOM <= (card.memory_mib or 0) else mib
+
+
+def _second_limits(run_id: str, first: Limits, highest: int, context: int) -> Limits:
+    """Return an odd limit of this run's own, and an odd percentage.
+
+    Raises:
+        Unjudged: the first limit leaves no room beside the contexts of two processes.
+    """
+    mib = first.memory_mib[0]
+    least = 2 * (context // MIB) + _LEAST_ROOM
+    if mib < least:
+        raise Unjudged(
+            f"{mib} MiB leave no room: a context takes {context // MIB} MiB, and two processes are measured",
+            hint=f"--mem {least} or more",
+        )
+    low = max(mib * 3 // 4, least - 1)
+    return Limits(
+        (contract.odd_between(f"{run_id} memory", low, max(highest, low + 3), but=mib),),
+        contract.odd_between(f"{run_id} sm", 21, 89, but=first.sm),
+    )
+
+
+def _questions(limits: Limits, context: int) -> tuple[tuple[str, ...], ...]:
+    limit = limits.memory
+    return (
+        questions.look_group(),
+        questions.memory_group(limit, context),
+        *(questions.family_group(family, limit, context) for family in questions.FAMILIES),
+        *questions.shared_groups(limit, context),
+    )
+
+
+def _short_questions(limits: Limits, context: int) -> tuple[tuple[str, ...], ...]:
+    return questions.look_group(), questions.memory_group(limits.memory, context)
+
+
+def _judge_first(
+    run: CaseRun,
+    rows: Rows,
+    sliced: dict[str, Outcome],
+    control: Answer,
+    card: Gpu,
+    limits: Limits,
+    context: int,
+    known: SmiMemory,
+) -> list[str]:
+    """Add the rows of the first round; returns which must pass beside those that always must."""
+    answer = read_answer(sliced["limits"])
+    shown = parse_memory(sliced["smi"].stdout)
+    required = ["context"]
+    judging.judge_loading(rows, answer)
+    if answer.report is not None:
+        foreign = answer.report.foreign
+        rows.require(
+            "stdout",
+            "nothing but the probe's document stands on its stdout",
+            "one document",
+            foreign[0] if foreign else "",
+            holds=not foreign,
+        )
+    if sliced["smi"].exit_status == 0:
+        judging.judge_smi(rows, "smi-total", shown, known.foreign, card.uuid, limits.memory_mib[0])
+    judging.judge_totals(rows, answer, control, limits, card.uuid)
+    if not judging.judge_context(rows, answer, limits.memory, context):
+        required.remove("context")
+    judging.judge_plausible(rows, answer, shown, card.memory_mib or 0)
+    judging.judge_sm_limit(rows, "sm-limit", answer.log, limits.sm)
+    judging.judge_memory(rows, answer.process("alloc"))
+    early = not run.stage.pin.startswith(_COUNTS_POOLS)
+    for family in questions.FAMILIES:
+        process, without = answer.process(family), control_event(control, family)
+        if judging.judge_family(rows, family, process, control=without, early=early):
+            required.append(family)
+    judging.judge_shared(rows, answer, limits.memory)
+    return required
+
+
+def _judge_second(
+    rows: Rows, sliced: dict[str, Outcome], card: Gpu, limits: Limits, known: SmiMemory
+) -> None:
+    """Add the one row of the second round: it stands for the checks of the first that it repeats."""
+    inner = Rows("round2")
+    answer = read_answer(sliced["limits-2"])
+    shown = parse_memory(sliced["smi-2"].stdout)
+    judging.judge_smi(inner, "smi-total", shown, known.foreign, card.uuid, limits.memory_mib[0])
+    info = answer.event("look", "info")
+    total = info.dlsym.total if info is not None and info.dlsym is not None else 0
+    inner.require("total", "", size_text(limits.memory), size_text(total), holds=total == limits.memory)
+    judging.judge_memory(inner, answer.process("alloc"))
+    judging.judge_sm_limit(inner, "sm-limit", answer.log, limits.sm)
+    reached = {row.id.partition(".")[2] for row in inner.all}
+    missing = [name for name in ("smi-total", "total", "alloc-under", "alloc-over") if name not in reached]
+    expected = "; ".join(f"{row.id.partition('.')[2]} {row.expected}" for row in inner.wrong)
+    observed = "; ".join(f"{row.id.partition('.')[2]} {row.observed}" for row in inner.wrong)
+    if missing:
+        rows.failed(
+            "round2", f"{limits.text}: {missing[0]} was not reached", "an answer", answer.trouble or "none"
+        )
+    else:
+        rows.require(
+            "round2",
+            f"{limits.text}: totals, log line and allocations as in the first round",
+            expected,
+            observed,
+            holds=not inner.wrong,
+        )
+
+
+def _judge_endings(rows: Rows, outcomes: Iterable[Outcome]) -> None:
+    """Every container with limits ended with 0."""
+    ended = list(outcomes)
+    wrong = False
+    for outcome in ended:
+        answer = read_answer(outcome)
+        smi = outcome.role.startswith("smi")
+        why = ending(outcome, answer.log) if smi else answer.trouble
+        if why:
+            wrong = True
+            said = f" ({one_line(outcome.stdout)})" if smi and outcome.stdout.strip() else ""
+            rows.failed("exit", f"container {outcome.role}", "exit status 0", why + said)
+    if not wrong:
+        rows.passed("exit", f"{len(ended)} containers with limits ended with 0")
+
+
+def _judge_afterwards(run: CaseRun, rig: Rig, rows: Rows, card: Gpu) -> None:
+    """Whoever came to compute on the card meanwhile may have spoilt what was measured.
+
+    Raises:
+        Unjudged: something is wrong, and it may be for that reason.
+    """
+    came = [] if run.knobs.busy_ok else [t for t in rig.tenants("afterwards") if t.uuid == card.uuid]
+    if came and rows.wrong:
+        raise Unjudged(f"GPU {card.index} became busy during the run ({came[0]}), and not all was well")
+    if came:
+        rows.note("busy", Status.WARN, f"{came[0]} came to compute on GPU {card.index} during the run")

@@ -1,0 +1,112 @@
+"""The run without limits, which shows that the limits are what is measured.
+
+Without it a total may be small for another reason, and a refusal may be the card's own. Where it doesn't show
+the card as it is, nothing can be judged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from xbtasks.backends.nvidia import judging, questions
+from xbtasks.backends.nvidia.contract import LIBRARY, MIB
+from xbtasks.backends.nvidia.probe.operations import Family
+from xbtasks.backends.nvidia.rows import size_text
+from xbtasks.backends.nvidia.smi_memory import parse_memory
+from xbtasks.checks import Status
+from xbtasks.hardware import Unjudged
+from xbtasks.hostprobe import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xbtasks.backends.nvidia.answers import Answer
+    from xbtasks.backends.nvidia.probe.report import Event
+    from xbtasks.backends.nvidia.rig import Outcome, Rig
+    from xbtasks.backends.nvidia.rows import Rows
+    from xbtasks.backends.nvidia.smi import Gpu
+    from xbtasks.backends.nvidia.smi_memory import SmiMemory
+
+__all__ = ["control_event", "judge_control", "judge_reachable"]
+
+
+def judge_reachable(rows: Rows, rig: Rig, bare: Outcome, cards: Sequence[Gpu]) -> SmiMemory:
+    """A container sees exactly the cards that it was given; returns what its nvidia-smi shows.
+
+    Raises:
+        Unjudged: it doesn't.
+    """
+    shown = parse_memory(bare.stdout)
+    asked = {gpu.uuid.casefold() for gpu in cards}
+    seen = {card.uuid.casefold() for card in shown.cards}
+    names = ", ".join(sorted(seen)) or one_line(bare.stdout or bare.stderr) or "nothing"
+    if bare.exit_status != 0 or seen != asked:
+        observed = names if bare.exit_status == 0 else f"exit status {bare.exit_status}: {names}"
+        detail = f"a container with {rig.access} doesn't see what it was given"
+        rows.failed("reachable", detail, ", ".join(sorted(asked)), observed)
+        raise Unjudged(f"the engine doesn't bring the GPU into a container: {observed}")
+    rows.passed("reachable", f"{rig.access} brings {names} into a container, and nothing else")
+    return shown
+
+
+def control_event(control: Answer, family: Family) -> Event | None:
+    """Return how taking memory in that way went without limits."""
+    families = (Family.ALLOC, *questions.FAMILIES)
+    return control.event("control", "take", families.index(family))
+
+
+def judge_control(rows: Rows, control: Answer, card: Gpu, above: int) -> int:
+    """Without the preload the card is seen as it is, and ``above`` bytes are granted.
+
+    Returns what a context takes of the card, in bytes.
+
+    Raises:
+        Unjudged: that isn't so.
+    """
+    if control.trouble:
+        _inconclusive(rows, f"without the preload the probe fails: {control.trouble}")
+    mapped, init = control.event("control", "maps"), control.event("control", "init")
+    before, nvml = (control.event("control", "nvml", place) for place in range(2))
+    info, granted = control.event("control", "info"), control_event(control, Family.ALLOC)
+    if mapped is None or mapped.mapped:
+        _inconclusive(rows, f"the workload image preloads {LIBRARY} by itself")
+    if init is None or not init.ok:
+        _inconclusive(rows, f"CUDA doesn't start without the preload: {_why(init)}")
+    if [device.uuid.casefold() for device in init.devices] != [card.uuid.casefold()]:
+        seen = ", ".join(device.uuid for device in init.devices) or "none"
+        _inconclusive(rows, f"CUDA lists other devices than the GPU that was given: {seen}")
+    if nvml is None or not nvml.ok or before is None or info is None or info.dlsym is None:
+        _inconclusive(rows, f"NVML doesn't start without the preload: {_why(nvml)}")
+    total = nvml.cards[0].v1.total if nvml.cards else 0
+    if total // MIB != card.memory_mib:
+        _inconclusive(
+            rows, f"without the preload NVML shows {size_text(total)}, the host {card.memory_mib} MiB"
+        )
+    if granted is None or not granted.ok:
+        said = judging.result_text(granted)
+        hint = "a lower --mem leaves the card room for it, or another card"
+        _inconclusive(rows, f"without the preload {size_text(above)} are not granted: {said}", hint)
+    lacking = [
+        family.function
+        for family in questions.FAMILIES
+        if (event := control_event(control, family)) is None or not (event.ok or judging.unsupported(event))
+    ]
+    if lacking:
+        _inconclusive(rows, f"without the preload {size_text(above)} are not granted by {lacking[0]}")
+    rows.passed(
+        "control",
+        f"without the preload NVML shows {card.memory_mib} MiB; {size_text(above)} are granted in every way",
+    )
+    context = nvml.cards[0].v1.used - before.cards[0].v1.used
+    return context if context > 0 else info.dlsym.total - info.dlsym.free
+
+
+def _why(event: Event | None) -> str:
+    if event is None:
+        return "not reached"
+    return event.why or judging.result_text(event)
+
+
+def _inconclusive(rows: Rows, why: str, hint: str = "") -> NoReturn:
+    rows.note("control", Status.WARN, why)
+    raise Unjudged(why, hint=hint)

@@ -1,0 +1,331 @@
+"""Rows about one card's limits, from what the containers answered. Nothing is asked here.
+
+Contract: HAMi-core 8f3a89c and 52f33fc7: totals are the limit to the byte, a context counts against it,
+what would cross it is refused with CUDA_ERROR_OUT_OF_MEMORY (2) before the driver is asked, exactly the limit
+is granted, and all processes on one cache share it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from xbtasks.backends.nvidia.contract import LIBRARY, MIB
+from xbtasks.backends.nvidia.probe.operations import Family
+from xbtasks.backends.nvidia.probe.report import ABSENT
+from xbtasks.backends.nvidia.questions import CROSSING, SLACK
+from xbtasks.backends.nvidia.rows import size_text
+from xbtasks.checks import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from xbtasks.backends.nvidia.answers import Answer
+    from xbtasks.backends.nvidia.contract import Limits
+    from xbtasks.backends.nvidia.hami_log import HamiLog
+    from xbtasks.backends.nvidia.probe.report import Event, Memory, Process
+    from xbtasks.backends.nvidia.rows import Rows
+    from xbtasks.backends.nvidia.smi_memory import SmiMemory
+
+__all__ = [
+    "OUT_OF_MEMORY",
+    "judge_context",
+    "judge_family",
+    "judge_loading",
+    "judge_memory",
+    "judge_plausible",
+    "judge_shared",
+    "judge_sm_limit",
+    "judge_smi",
+    "judge_totals",
+    "result_text",
+    "unsupported",
+]
+
+OUT_OF_MEMORY: Final = 2
+_NOT_SUPPORTED: Final = 801
+_HIDDEN_RESULT: Final = -1
+_RESULTS: Final = {
+    0: "granted",
+    OUT_OF_MEMORY: "CUDA_ERROR_OUT_OF_MEMORY (2)",
+    _NOT_SUPPORTED: "CUDA_ERROR_NOT_SUPPORTED (801)",
+    ABSENT: "no such function",
+}
+
+
+def result_text(event: Event | None) -> str:
+    """Return an operation's result for a person."""
+    if event is None:
+        return "not reached"
+    return _RESULTS.get(event.rc, f"result {event.rc}")
+
+
+def unsupported(event: Event | None) -> bool:
+    """Whether a driver says that it doesn't have what was asked for."""
+    return event is not None and event.rc in (_NOT_SUPPORTED, ABSENT)
+
+
+def judge_loading(rows: Rows, answer: Answer) -> None:
+    """The injected library is mapped in the probe, and the loader ignored no preload entry."""
+    event = answer.event("look", "maps")
+    if answer.log.ignored:
+        rows.failed(
+            "preload-mapped", "the loader ignored the preload", f"{LIBRARY} mapped", answer.log.ignored
+        )
+    elif answer.log.loader:
+        rows.failed("preload-mapped", "no program starts under the preload", "a program", answer.log.loader)
+    elif event is not None:
+        rows.require(
+            "preload-mapped",
+            f"{LIBRARY} is mapped in the probe",
+            f"{LIBRARY} in /proc/self/maps",
+            "it isn't there",
+            holds=event.mapped,
+        )
+
+
+def judge_smi(rows: Rows, name: str, memory: SmiMemory, known: Iterable[str], uuid: str, mib: int) -> None:
+    """nvidia-smi shows the card at its limit, and nothing else stands on its stdout.
+
+    ``known`` are lines that nvidia-smi prints without the preload too.
+    """
+    foreign = [line for line in memory.foreign if line not in set(known)]
+    card = memory.card(uuid)
+    if foreign:
+        rows.failed(name, "nvidia-smi's stdout holds more than its rows", "rows alone", foreign[0])
+    elif card is None or card.total is None:
+        rows.failed(
+            name, "nvidia-smi doesn't show the card", f"a row of {uuid}", card.text if card else "none"
+        )
+    else:
+        rows.require(
+            name,
+            f"nvidia-smi memory.total is {card.total} MiB",
+            f"{mib} MiB",
+            f"{card.total} MiB",
+            holds=card.total == mib,
+        )
+
+
+def judge_totals(rows: Rows, answer: Answer, control: Answer, limits: Limits, uuid: str) -> None:
+    """Every call that tells a card's memory tells the limit."""
+    info, nvml = answer.event("look", "info"), answer.event("look", "nvml")
+    init = answer.event("look", "init")
+    without = control.event("control", "nvml")
+    limit = limits.memory
+    if info is not None:
+        _total(rows, "total", "cuMemGetInfo", info.dlsym, limit)
+        _total(rows, "getproc-total", "cuMemGetInfo by cuGetProcAddress", info.lookup, limit)
+        _total(rows, "getproc-total", "cuDeviceTotalMem by cuGetProcAddress", info.lookup_total, limit)
+    for device in init.devices if init else ():
+        if device.uuid.casefold() == uuid.casefold():
+            total = device.total
+            rows.require(
+                "device-total",
+                f"cuDeviceTotalMem is {size_text(total)}",
+                size_text(limit),
+                size_text(total) if device.total_rc == 0 else f"result {device.total_rc}",
+                holds=device.total_rc == 0 and total == limit,
+            )
+    for card in nvml.cards if nvml else ():
+        if card.uuid.casefold() != uuid.casefold():
+            continue
+        _total(rows, "nvml-v1", "nvmlDeviceGetMemoryInfo", card.v1, limit)
+        if without and without.cards[0].v2.rc and card.v2.rc:
+            rows.note("nvml-v2", Status.SKIP, "this driver has no nvmlDeviceGetMemoryInfo_v2")
+        else:
+            _total(rows, "nvml-v2", "nvmlDeviceGetMemoryInfo_v2", card.v2, limit)
+
+
+def _total(rows: Rows, name: str, function: str, memory: Memory | None, limit: int) -> None:
+    if memory is None:
+        return
+    observed = size_text(memory.total) if memory.rc == 0 else f"result {memory.rc}"
+    rows.require(
+        name,
+        f"{function} total is {observed}",
+        size_text(limit),
+        observed,
+        holds=memory.rc == 0 and memory.total == limit,
+    )
+
+
+def judge_context(rows: Rows, answer: Answer, limit: int, context: int) -> bool:
+    """The context counts against the limit; ``context`` is about what it takes without limits.
+
+    Returns whether that could be measured: not where the library can't find its own process on the card.
+    """
+    info = answer.event("look", "info")
+    if info is None or info.dlsym is None or info.dlsym.rc:
+        return True
+    booked = info.dlsym.total - info.dlsym.free
+    if answer.log.host_pid_error and booked == 0:
+        rows.note("context", Status.SKIP, "the library can't find its process on the card (host pid error)")
+        return False
+    rows.require(
+        "context",
+        f"the context counts: {size_text(booked)} of {size_text(limit)} are taken by it",
+        f"about {context // MIB} MiB taken",
+        f"{size_text(booked)} taken",
+        holds=context // 4 <= booked <= 2 * context + 256 * MIB,
+    )
+    return True
+
+
+def judge_plausible(rows: Rows, answer: Answer, memory: SmiMemory, card_mib: int) -> None:
+    """No value is more than there is: an underflow shows as thousands of terabytes."""
+    info, nvml = answer.event("look", "info"), answer.event("look", "nvml")
+    values: list[tuple[str, int, int]] = []
+    if info is not None:
+        for name, known in (("cuMemGetInfo", info.dlsym), ("cuMemGetInfo by cuGetProcAddress", info.lookup)):
+            if known is not None and known.rc == 0:
+                values += [
+                    (f"{name} total", known.total, card_mib * MIB),
+                    (f"{name} free", known.free, known.total),
+                ]
+    for card in nvml.cards if nvml else ():
+        for version, told in (("v1", card.v1), ("v2", card.v2)):
+            if told.rc == 0:
+                values += [
+                    (f"NVML {version} total", told.total, card_mib * MIB),
+                    (f"NVML {version} free", told.free, told.total),
+                    (f"NVML {version} used", told.used, told.total),
+                ]
+    for shown in memory.cards:
+        if shown.total is not None:
+            values += [
+                ("nvidia-smi memory.free", (shown.free or 0) * MIB, shown.total * MIB),
+                ("nvidia-smi memory.used", (shown.used or 0) * MIB, shown.total * MIB),
+            ]
+    wrong = next(((name, value, most) for name, value, most in values if value > most), None)
+    if wrong is not None:
+        name, value, most = wrong
+        rows.failed("plausible", f"{name} can't be", f"at most {size_text(most)}", size_text(value))
+    elif values:
+        rows.passed("plausible", f"{len(values)} sizes are within what there is")
+
+
+def judge_sm_limit(rows: Rows, name: str, log: HamiLog, sm: int, devices: int = 1) -> None:
+    """The log says the compute limit of every device, in either wording, and no other."""
+    limits = log.limits
+    if not limits:
+        if log.unread:
+            rows.doubt(name, f"log format not recognised: {log.unread[:200]}")
+        elif log.lines == 0 and log.other:
+            rows.doubt(name, f"log format not recognised: none of {log.other} lines is in HAMi-core's form")
+        else:
+            rows.failed(
+                name, "no log line says the compute limit", f"{sm} %", f"{log.lines} lines of HAMi-core"
+            )
+        return
+    wrong = [limit for limit in limits if limit.percent != sm]
+    named = {limit.device for limit in limits}
+    missing = [device for device in range(devices) if not named & {device, None}]
+    observed = ", ".join(
+        f"{'every device' if limit.device is None else f'device {limit.device}'}: {limit.percent} %"
+        for limit in dict.fromkeys(wrong or limits)
+    )
+    rows.require(
+        name,
+        f"the log says {observed}",
+        f"{sm} % for {devices} device(s)",
+        observed + (f"; none for device {missing[0]}" if missing else ""),
+        holds=not wrong and not missing,
+    )
+
+
+def judge_memory(rows: Rows, process: Process | None, prefix: str = "") -> None:
+    """A card can be filled up to its limit, what crosses it is refused, and what was freed fits again."""
+    if process is None:
+        return
+    marked = process.event("mark")
+    part, rest, crossing, again = (process.event("take", place) for place in range(4))
+    freed = process.event("give")
+    if part is None or marked is None:
+        return
+    room = marked.size
+    granted = sum(event.size for event in (part, rest) if event is not None and event.ok)
+    under = part.ok and rest is not None and rest.ok
+    refused = next((event for event in (part, rest) if event is not None and not event.ok), None)
+    rows.require(
+        f"{prefix}alloc-under",
+        f"{size_text(granted)} in two parts are granted, {SLACK // MIB} MiB below the limit",
+        f"{size_text(room - SLACK)} granted",
+        f"{size_text(granted)} granted, then {result_text(refused)}",
+        holds=under,
+    )
+    if crossing is not None and granted + crossing.size > room:
+        rows.require(
+            f"{prefix}alloc-over",
+            f"{size_text(CROSSING)} more, which cross the limit, are refused as out of memory",
+            _RESULTS[OUT_OF_MEMORY],
+            result_text(crossing),
+            holds=crossing.rc == OUT_OF_MEMORY,
+        )
+    if freed is not None and under:
+        rows.require(
+            f"{prefix}free-credit",
+            "what was freed fits again",
+            "granted",
+            result_text(again) if freed.ok else f"the free gave result {freed.rc}",
+            holds=freed.ok and again is not None and again.ok,
+        )
+
+
+def judge_family(
+    rows: Rows, family: Family, process: Process | None, *, control: Event | None, early: bool
+) -> bool:
+    """A family of allocation is held to the limit as cuMemAlloc is; returns whether it must be.
+
+    ``early`` tells that the source may be before 52f33fc7: then cuMemAllocAsync past the limit gives -1, and
+    cuMemAllocFromPoolAsync isn't counted.
+    """
+    name = family.value
+    if unsupported(control):
+        rows.note(name, Status.SKIP, f"this device has no {family.function}: {result_text(control)}")
+        return False
+    required = not (family is Family.POOL and early)
+    part, crossing, again = (process.event("take", place) if process else None for place in range(3))
+    freed = process.event("give") if process else None
+    if part is None:
+        return required
+    function = family.function
+    if not part.ok:
+        rows.failed(name, f"{function} below the limit", "granted", result_text(part))
+        return required
+    if crossing is None:
+        return required
+    hidden = crossing.rc == _HIDDEN_RESULT and family is Family.ASYNC and early
+    if crossing.ok and not required:
+        rows.note(name, Status.WARN, f"{function} past the limit is granted, as before HAMi-core 52f33fc7")
+    elif crossing.rc != OUT_OF_MEMORY and not hidden:
+        detail = f"{function} past the limit isn't refused as out of memory"
+        rows.failed(name, detail, _RESULTS[OUT_OF_MEMORY], result_text(crossing))
+    elif freed is not None and (not freed.ok or again is None or not again.ok):
+        observed = result_text(again) if freed.ok else f"the free gave result {freed.rc}"
+        rows.failed(name, f"{function} once its memory was freed", "granted", observed)
+    else:
+        how = " (with -1, as before HAMi-core 52f33fc7)" if hidden else ""
+        rows.passed(name, f"{function} is granted below the limit, refused past it{how}, credited when freed")
+    return required
+
+
+def judge_shared(rows: Rows, answer: Answer, limit: int) -> None:
+    """Two living processes together are held to the limit."""
+    first, second = answer.process("shared-a"), answer.process("shared-b")
+    one = first.event("take") if first else None
+    fill, crossing = (second.event("take", place) if second else None for place in range(2))
+    if one is None or fill is None or crossing is None:
+        return
+    granted = sum(event.size for event in (one, fill, crossing) if event.ok)
+    text = f"one process has {size_text(one.size)}, the other {size_text(fill.size)}"
+    if not one.ok or not fill.ok:
+        refused = one if not one.ok else fill
+        rows.failed("shared", f"{text} below the limit", "both granted", result_text(refused))
+    else:
+        rows.require(
+            "shared",
+            f"{text}, and no more is granted to either" if crossing.rc == OUT_OF_MEMORY else text,
+            f"less than {size_text(limit)} in all, then {_RESULTS[OUT_OF_MEMORY]}",
+            f"{size_text(granted)} in all, then {result_text(crossing)}",
+            holds=granted < limit and crossing.rc == OUT_OF_MEMORY,
+        )

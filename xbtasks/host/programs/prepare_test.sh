@@ -1,0 +1,18 @@
+# prepare_test DIR LIBRARY PRELOAD OPEN... (stdin: the probe's sources, tar.gz): make a run's test directory.
+# It gets a copy of LIBRARY with its mode, a preload file that names PRELOAD, the sources, and a directory for
+# each OPEN that everybody may write to. Prints the mode and the sha256 of the copy.
+set -eu
+dir=$1 library=$2 preload=$3
+shift 3
+umask 022
+mkdir -p "${dir%/*}"
+mkdir "$dir" "$dir/source"
+cp -p "$library" "$dir/library.so"
+printf '%s\n' "$preload" >"$dir/ld.so.preload"
+tar -xzf - -C "$dir/source"
+for name in "$@"; do
+  mkdir "$dir/$name"
+  chmod 0777 "$dir/$name"
+done
+found=$(sha256sum <"$dir/library.so")
+printf '%s %s\n' "$(stat -c %a "$dir/library.so")" "${found%% *}"
