@@ -17,6 +17,7 @@ from tests.sshd import free_port
 from tests.tcpproxy import Proxy
 from xbtasks.errors import DeadlineExceeded, HostUnreachable, Interrupted, LostReply
 from xbtasks.host import ssh
+from xbtasks.host.dial import Dialer
 from xbtasks.host.step import Section, Step
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.sshd import Rig, Server
+    from xbtasks.host.dial import Line
 
 STEP = Step("look", (Section("look", ("echo", "reached"), 20),))
 _odd = itertools.count(os.getpid() * 1000)
@@ -245,6 +247,28 @@ def test_a_server_that_stops_answering_is_a_lost_link(rig: Rig, monkeypatch: pyt
     finally:
         os.kill(pid, signal.SIGCONT)
     assert pids
+
+
+def test_a_server_that_hangs_before_the_first_step(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = rig.server()
+    rig.alias("far", server.port)
+    dial = Dialer.dial
+    stopped: list[int] = []
+
+    def dial_and_stop(dialer: Dialer, *, hurried: bool = False) -> Line:
+        line = dial(dialer, hurried=hurried)
+        (pid,) = server.sessions()
+        os.kill(pid, signal.SIGSTOP)
+        stopped.append(pid)
+        return line
+
+    monkeypatch.setattr(Dialer, "dial", dial_and_stop)
+    try:
+        with pytest.raises(HostUnreachable, match="far: link lost: no "):
+            rig.host(timeout=1).run(STEP)
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
 
 
 def job(host_step: Callable[[Step], object]) -> list[object]:

@@ -292,7 +292,8 @@ def test_two_hundred_megabytes_take_little_memory_on_either_side(rig: Rig, targe
     watch, log = rig.folder / "watch", rig.folder / "memory"
     watch.write_text(WATCH.format(log=log))
     watch.chmod(0o755)
-    rig.alias("far", rig.server(f"ForceCommand {watch}").port)
+    # keys are made anew several times on the way
+    rig.alias("far", rig.server(f"ForceCommand {watch}", "RekeyLimit 30M").port)
     done = subprocess.run(
         [sys.executable, "-c", MEMORY, str(rig.ssh_config), str(source), f"{target}/big"],
         capture_output=True,

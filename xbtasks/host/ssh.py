@@ -43,16 +43,23 @@ class SshTransport(Transport):
             HostUnreachable: one of them failed, by kind.
         """
         line = self._dialer.dial(hurried=hurried)
+        # paramiko waits for ever for the answer to a request
+        alarm = threading.Timer(line.connection.connect_timeout, line.cut)
+        alarm.daemon = True
+        alarm.start()
         try:
             return _ChannelWire(self.label, line, _start_shell(self.label, line))
         except BaseException:
-            line.close()
+            line.cut()
             raise
+        finally:
+            alarm.cancel()
 
 
 def _start_shell(label: str, line: Line) -> Channel:
     from paramiko import ChannelException, SSHException
 
+    transport: SshConnection = line.connection.transport
     try:
         channel: Channel = line.connection.create_session()
     except ChannelException as error:
@@ -62,6 +69,8 @@ def _start_shell(label: str, line: Line) -> Channel:
     try:
         channel.exec_command(LOOP)
     except (SSHException, EOFError, OSError) as error:
+        if not transport.is_active():
+            raise unreachable(Failure.LINK_LOST, label, "no answer to the first request") from error
         raise unreachable(Failure.SHELL, label, f"it runs no command: {error}") from error
     return channel
 
@@ -120,7 +129,9 @@ class _ChannelWire(Wire):
         if proven or answer.begun:
             return LostReply(f"{self._label}: the shell that ran the step ended")
         said = (answer.stderr or answer.stdout).decode(errors="replace").strip().splitlines()
-        detail = f"it ended with status {self._channel.recv_exit_status()}"
+        detail = "it ended"
+        if self._channel.status_event.wait(1):
+            detail += f" with status {self._channel.recv_exit_status()}"
         return unreachable(Failure.SHELL, self._label, f"{detail}: {said[-1].strip()}" if said else detail)
 
     def close(self) -> None:
