@@ -18,7 +18,7 @@ BACKEND = Backend(
     card="NPU",
     cases=(
         Case(1, "Build artifacts + linking", 0),
-        Case(2, "Inject + enpu-monitor", 1),
-        Case(3, "Memory-quota enforcement", 1),
+        Case(2, "Inject + enpu-monitor", 1, "xbtasks.backends.ascend.case2"),
+        Case(3, "Memory-quota enforcement", 1, "xbtasks.backends.ascend.case3"),
     ),
 )

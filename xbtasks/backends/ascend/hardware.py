@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from xbtasks.backends.ascend.smi import Card, Die, Table, parse_list, parse_map, parse_table
 from xbtasks.checks import Check, Status
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from xbtasks.host.step import Reply, Section
     from xbtasks.hostfacts import EngineFacts
 
-__all__ = ["AscendFacts", "checks", "read", "sections"]
+__all__ = ["PLACES", "AscendFacts", "checks", "read", "sections"]
 
 _T = TypeVar("_T")
 
-_PLACES = "/usr/local/bin:/usr/local/sbin:/usr/local/Ascend/driver/tools"
+PLACES: Final = "/usr/local/bin:/usr/local/sbin:/usr/local/Ascend/driver/tools"
+"""Where npu-smi is looked for beside PATH."""
+
 _SMI = r"""
 find "$1" "$2" || exit 0
 ask list "$tool" info -l
@@ -70,7 +72,7 @@ class AscendFacts:
 def sections(*, tool: int, look: int) -> tuple[Section, ...]:
     """Return the sections that ask a host for its NPUs: ``tool`` and ``look`` are deadlines in seconds."""
     return (
-        probe("npu-smi", _SMI, tool, "npu-smi", _PLACES),
+        probe("npu-smi", _SMI, tool, "npu-smi", PLACES),
         probe("ascend-devices", _LOOK, look),
     )
 
