@@ -115,13 +115,17 @@ def test_memory_is_taken_and_given_by_who_has_it(two: Node) -> None:
     assert one.ask("memory", 0) == [OK, str(100 * MIB), str(900 * MIB), str(900 * MIB)]
     assert one.ask("enter", 0) == [OK]
     assert one.ask("take", 0, 500 * MIB) == [OK]
-    assert other.ask("take", 0, 351 * MIB) == [NO_MEMORY]
-    assert other.ask("take", 0, 350 * MIB) == [OK]
+    assert other.ask("take", 0, 1) == [INVALID]
+    assert other.ask("enter", 0) == [OK]
+    assert other.ask("take", 0, 301 * MIB) == [NO_MEMORY]
+    assert other.ask("take", 0, 300 * MIB) == [OK]
     assert one.ask("memory", 0) == [OK, str(1000 * MIB), str(900 * MIB), "0"]
     assert other.ask("give", 0, 351 * MIB) == [INVALID]
-    assert other.ask("give", 0, 350 * MIB) == [OK]
+    assert other.ask("give", 0, 300 * MIB) == [OK]
     two.ledger.close(one.account)
-    assert other.ask("memory", 0)[3] == str(900 * MIB)
+    assert other.ask("memory", 0)[3] == str(850 * MIB)
+    assert other.ask("leave", 0) == [OK]
+    assert other.ask("take", 0, 1) == [INVALID]
 
 
 def test_a_context_costs_memory_until_it_is_left(two: Node) -> None:
@@ -134,10 +138,12 @@ def test_a_context_costs_memory_until_it_is_left(two: Node) -> None:
 
 
 def test_a_context_that_does_not_fit_is_refused(two: Node) -> None:
-    assert two.process(100, 0).ask("take", 0, 860 * MIB) == [OK]
+    one = two.process(100, 0)
+    assert one.ask("enter", 0) == [OK]
+    assert one.ask("take", 0, 810 * MIB) == [OK]
     other = two.process(101, 0)
     assert other.ask("enter", 0) == [NO_MEMORY]
-    assert other.ask("processes", 0) == [OK]
+    assert other.ask("processes", 0) == [OK, "0", str(860 * MIB)]
 
 
 def test_processes_of_ones_container_are_listed_and_all_to_host_and_privileged(tmp_path: Path) -> None:

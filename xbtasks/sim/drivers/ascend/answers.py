@@ -11,7 +11,7 @@ hello                        fault, driver, firmware, layout, soc, number of vis
                              the fields of ``_die_fields``
 start                        nothing; BUSY where a visible die is another container's alone
 memory DIE                   bytes in use, bytes that programs can have in all, bytes that are free
-take / give DIE BYTES        nothing
+take / give DIE BYTES        nothing; who has no context can't take any
 enter / leave DIE            nothing; ``enter`` takes the context's memory, ``leave`` gives it back
 run DIE NANOSECONDS          when the kernel ends (monotonic clock)
 load DIE                     how busy its cores were in the last second, in percent
@@ -25,6 +25,7 @@ name PID                     the process's name
 from __future__ import annotations
 
 import time
+from collections import Counter
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -63,6 +64,7 @@ class Answerer:
         self._account = account
         self._shares = shares
         self._peer = peer
+        self._contexts: Counter[str] = Counter()
 
     def answer(self, driver: Driver, question: Sequence[str]) -> list[str]:
         """Return the answer's fields; ``question`` is without its first field."""
@@ -93,7 +95,7 @@ class Answerer:
                 sizes = (taken, die.memory - die.system, die.for_programs - used)
                 return [str(Status.OK), *map(str, sizes)]
             case "take", [size]:
-                return _only(self._take(die, size))
+                return _only(self._take(die, size) if self._contexts[die.account] else Status.INVALID)
             case "give", [size]:
                 given = self._ledger.give(self._account, die.account, size)
                 return _only(Status.OK if given else Status.INVALID)
@@ -102,6 +104,7 @@ class Answerer:
             case "leave", []:
                 if not self._ledger.leave(self._account, die.account):
                     return _only(Status.INVALID)
+                self._contexts[die.account] -= 1
                 self._ledger.give(self._account, die.account, die.context)
                 return _only(Status.OK)
             case "run", [duration]:
@@ -145,6 +148,7 @@ class Answerer:
         status = self._take(die, die.context)
         if status is Status.OK:
             self._ledger.enter(self._account, die.account)
+            self._contexts[die.account] += 1
         return status
 
     def _processes(self, die: Die) -> list[str]:

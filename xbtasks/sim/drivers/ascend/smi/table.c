@@ -129,7 +129,8 @@ void show_table(const struct sim_board *board)
     int width = (int)strlen(table->columns) - 1;
 
     printf("+%.*s+\n", width - 2, TIMES_4(LINE_52));
-    printf("| npu-smi %-*s Version: %-*s|\n", table->version, board->driver, width - table->version - 21, board->driver);
+    printf("| npu-smi %-*s Version: %-*s|\n", table->version, board->driver, width - table->version - 21,
+           board->driver);
     printf("%s%s%s%s", table->columns, table->upper_head, table->lower_head, table->thick);
     for (int i = 0; i < board->count; i++) {
         int last = i + 1 == board->count || board->dies[i + 1].npu_id != board->dies[i].npu_id;
