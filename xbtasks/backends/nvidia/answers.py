@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from xbtasks.backends.nvidia.hami_log import HamiLog, parse_log
 from xbtasks.backends.nvidia.probe.report import Report, parse_report
+from xbtasks.hostprobe import one_line
 
 if TYPE_CHECKING:
     from xbtasks.backends.nvidia.probe.report import Event, Process
@@ -66,7 +67,8 @@ def ending(outcome: Outcome, log: HamiLog) -> str:
 
 
 def _said(log: HamiLog) -> str:
-    return f": {log.errors[-1]}" if log.errors else ""
+    said = log.errors[-1] if log.errors else log.said
+    return f": {one_line(said)}" if said else ""
 
 
 def _signal(number: int) -> str:

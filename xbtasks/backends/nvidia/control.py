@@ -93,6 +93,10 @@ def judge_control(rows: Rows, control: Answer, card: Gpu, above: int) -> int:
     ]
     if lacking:
         _inconclusive(rows, f"without the preload {size_text(above)} are not granted by {lacking[0]}")
+    pair = [control.event(name, "take") for name in ("pair-a", "pair-b")]
+    if not all(event is not None and event.ok for event in pair):
+        said = ", ".join(judging.result_text(event) for event in pair)
+        _inconclusive(rows, f"without the preload two processes don't get memory at a time: {said}")
     rows.passed(
         "control",
         f"without the preload NVML shows {card.memory_mib} MiB; {size_text(above)} are granted in every way",

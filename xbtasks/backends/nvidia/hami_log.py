@@ -44,7 +44,7 @@ class HamiLog:
     ``lines`` counts HAMi-core's own, ``other`` those that are of nobody known. ``unread`` is a line of
     HAMi-core about a compute limit whose wording isn't known. ``ignored`` tells why the loader ignored a
     preload entry, ``loader`` why it couldn't start a program. ``errors`` are HAMi-core's; ``last`` is the
-    probe's last operation.
+    probe's last operation, ``said`` the last line of nobody known.
     """
 
     lines: int
@@ -57,6 +57,7 @@ class HamiLog:
     loader: str
     errors: tuple[str, ...]
     last: str
+    said: str
 
 
 def parse_log(stderr: str) -> HamiLog:
@@ -64,7 +65,7 @@ def parse_log(stderr: str) -> HamiLog:
     limits: list[ComputeLimit] = []
     errors: list[str] = []
     lines = other = 0
-    unread = blocked = ignored = loader = last = ""
+    unread = blocked = ignored = loader = last = said = ""
     host_pid_error = False
     for raw in stderr.splitlines():
         line = raw.strip()
@@ -89,6 +90,7 @@ def parse_log(stderr: str) -> HamiLog:
             blocked = blocked or (text if _BLOCKED.search(text) else "")
         elif line:
             other += 1
+            said = line
     return HamiLog(
         lines,
         other,
@@ -100,4 +102,5 @@ def parse_log(stderr: str) -> HamiLog:
         loader,
         tuple(dict.fromkeys(errors)),
         last,
+        said,
     )

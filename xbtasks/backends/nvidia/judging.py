@@ -99,10 +99,11 @@ def judge_smi(rows: Rows, name: str, memory: SmiMemory, known: Iterable[str], uu
     else:
         rows.require(
             name,
-            f"nvidia-smi memory.total is {card.total} MiB",
+            "nvidia-smi memory.total",
             f"{mib} MiB",
             f"{card.total} MiB",
             holds=card.total == mib,
+            good=f"nvidia-smi memory.total is {card.total} MiB",
         )
 
 
@@ -121,10 +122,11 @@ def judge_totals(rows: Rows, answer: Answer, control: Answer, limits: Limits, uu
             total = device.total
             rows.require(
                 "device-total",
-                f"cuDeviceTotalMem is {size_text(total)}",
+                "cuDeviceTotalMem",
                 size_text(limit),
                 size_text(total) if device.total_rc == 0 else f"result {device.total_rc}",
                 holds=device.total_rc == 0 and total == limit,
+                good=f"cuDeviceTotalMem is {size_text(total)}",
             )
     for card in nvml.cards if nvml else ():
         if card.uuid.casefold() != uuid.casefold():
@@ -142,10 +144,11 @@ def _total(rows: Rows, name: str, function: str, memory: Memory | None, limit: i
     observed = size_text(memory.total) if memory.rc == 0 else f"result {memory.rc}"
     rows.require(
         name,
-        f"{function} total is {observed}",
+        f"{function} total",
         size_text(limit),
         observed,
         holds=memory.rc == 0 and memory.total == limit,
+        good=f"{function} total is {observed}",
     )
 
 
@@ -163,10 +166,11 @@ def judge_context(rows: Rows, answer: Answer, limit: int, context: int) -> bool:
         return False
     rows.require(
         "context",
-        f"the context counts: {size_text(booked)} of {size_text(limit)} are taken by it",
+        "the context counts against the limit",
         f"about {context // MIB} MiB taken",
         f"{size_text(booked)} taken",
         holds=context // 4 <= booked <= 2 * context + 256 * MIB,
+        good=f"the context counts: it takes {size_text(booked)} of {size_text(limit)}",
     )
     return True
 
@@ -207,6 +211,8 @@ def judge_plausible(rows: Rows, answer: Answer, memory: SmiMemory, card_mib: int
 def judge_sm_limit(rows: Rows, name: str, log: HamiLog, sm: int, devices: int = 1) -> None:
     """The log says the compute limit of every device, in either wording, and no other."""
     limits = log.limits
+    if log.loader:
+        return
     if not limits:
         if log.unread:
             rows.doubt(name, f"log format not recognised: {log.unread[:200]}")
@@ -226,10 +232,11 @@ def judge_sm_limit(rows: Rows, name: str, log: HamiLog, sm: int, devices: int = 
     )
     rows.require(
         name,
-        f"the log says {observed}",
+        "the compute limit in the log",
         f"{sm} % for {devices} device(s)",
         observed + (f"; none for device {missing[0]}" if missing else ""),
         holds=not wrong and not missing,
+        good=f"the log says {observed}",
     )
 
 
@@ -248,26 +255,29 @@ def judge_memory(rows: Rows, process: Process | None, prefix: str = "") -> None:
     refused = next((event for event in (part, rest) if event is not None and not event.ok), None)
     rows.require(
         f"{prefix}alloc-under",
-        f"{size_text(granted)} in two parts are granted, {SLACK // MIB} MiB below the limit",
+        f"allocations up to {SLACK // MIB} MiB below the limit",
         f"{size_text(room - SLACK)} granted",
         f"{size_text(granted)} granted, then {result_text(refused)}",
         holds=under,
+        good=f"{size_text(granted)} in two parts are granted, {SLACK // MIB} MiB below the limit",
     )
     if crossing is not None and granted + crossing.size > room:
         rows.require(
             f"{prefix}alloc-over",
-            f"{size_text(CROSSING)} more, which cross the limit, are refused as out of memory",
+            f"{size_text(CROSSING)} more, which cross the limit",
             _RESULTS[OUT_OF_MEMORY],
             result_text(crossing),
             holds=crossing.rc == OUT_OF_MEMORY,
+            good=f"{size_text(CROSSING)} more, which cross the limit, are refused as out of memory",
         )
     if freed is not None and under:
         rows.require(
             f"{prefix}free-credit",
-            "what was freed fits again",
+            "as much as was freed",
             "granted",
             result_text(again) if freed.ok else f"the free gave result {freed.rc}",
             holds=freed.ok and again is not None and again.ok,
+            good="what was freed fits again",
         )
 
 
@@ -317,15 +327,16 @@ def judge_shared(rows: Rows, answer: Answer, limit: int) -> None:
     if one is None or fill is None or crossing is None:
         return
     granted = sum(event.size for event in (one, fill, crossing) if event.ok)
-    text = f"one process has {size_text(one.size)}, the other {size_text(fill.size)}"
+    text = f"one has {one.size // MIB} MiB, the other {fill.size // MIB} MiB"
     if not one.ok or not fill.ok:
         refused = one if not one.ok else fill
         rows.failed("shared", f"{text} below the limit", "both granted", result_text(refused))
     else:
         rows.require(
             "shared",
-            f"{text}, and no more is granted to either" if crossing.rc == OUT_OF_MEMORY else text,
+            f"two processes on one limit: {text}",
             f"less than {size_text(limit)} in all, then {_RESULTS[OUT_OF_MEMORY]}",
             f"{size_text(granted)} in all, then {result_text(crossing)}",
             holds=granted < limit and crossing.rc == OUT_OF_MEMORY,
+            good=f"{text}, and {size_text(CROSSING)} more are refused",
         )

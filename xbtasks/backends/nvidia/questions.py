@@ -19,6 +19,7 @@ __all__ = [
     "LAUNCHES",
     "SLACK",
     "control_group",
+    "control_pair",
     "family_group",
     "look_group",
     "memory_group",
@@ -55,6 +56,12 @@ def control_group(size: int) -> tuple[str, ...]:
     """Without limits: the same questions, and ``size`` bytes in every way, which is above all limits."""
     takes = [word for family in (Family.ALLOC, *FAMILIES) for word in (op.take(family, 0, size), op.give(0))]
     return ("control", op.maps(LIBRARY), op.INIT, op.NVML, op.device(0), op.NVML, op.INFO, *takes)
+
+
+def control_pair(size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Without limits: two processes at a time take ``size`` bytes together."""
+    half = op.take(Family.ALLOC, 0, size // 2)
+    return ("pair-a", op.INIT, op.device(0), half, op.NEXT), ("pair-b", op.INIT, op.device(0), half)
 
 
 def memory_group(limit: int, context: int, ordinal: int = 0, name: str = "alloc") -> tuple[str, ...]:

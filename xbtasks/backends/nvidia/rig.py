@@ -17,7 +17,7 @@ from xbtasks.backends.nvidia.tenants import read_tenants, tenants_section
 from xbtasks.checks import Status
 from xbtasks.context import archive
 from xbtasks.engine import ContainerRequest, Mount
-from xbtasks.errors import CannotJudge, HostUnreachable, Interrupted, LostReply, XbError
+from xbtasks.errors import HostUnreachable, Interrupted, LostReply, XbError
 from xbtasks.hardware import Skipped, Unjudged
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
@@ -266,8 +266,8 @@ class Rig:
         return program("hold", str(_WAIT), *locks, "--", *argv)
 
     def _require_held(self, answer: SectionReply) -> None:
-        if answer.exit_status == _HELD and "another run holds it" in answer.error_text:
-            raise CannotJudge(f"the GPU was held by another run for {_WAIT} s")
+        if answer.exit_status == _HELD:
+            raise Unjudged(f"the GPU can't be held: {one_line(answer.error_text)}")
 
     def _outcome(self, container: Container, answer: SectionReply) -> Outcome:
         self._require_held(answer)

@@ -58,12 +58,14 @@ class Rows:
         """Add a row that changes no verdict."""
         self._rows.append(Check(f"{self._case}.{name}", status, detail))
 
-    def require(self, name: str, detail: str, expected: str, observed: str, *, holds: bool) -> None:
-        """Add a PASS if it ``holds``, else a FAIL."""
+    def require(
+        self, name: str, subject: str, expected: str, observed: str, *, holds: bool, good: str = ""
+    ) -> None:
+        """Add a PASS if it ``holds``, else a FAIL. ``good`` is what a PASS says in place of the subject."""
         if holds:
-            self.passed(name, detail)
+            self.passed(name, good or subject)
         else:
-            self.failed(name, detail, expected, observed)
+            self.failed(name, subject, expected, observed)
 
     def doubt(self, name: str, why: str) -> None:
         """Add a row of what could not be measured: nothing is shown by it, neither right nor wrong."""

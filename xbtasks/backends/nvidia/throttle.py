@@ -17,20 +17,32 @@ if TYPE_CHECKING:
     from xbtasks.backends.nvidia.probe.report import Event
     from xbtasks.backends.nvidia.rows import Rows
 
-__all__ = ["SM", "judge_throttle"]
+__all__ = ["SM", "judge_throttle", "unclear"]
 
 SM: Final = 20
 """The compute limit under which the rate is measured, in percent."""
 
 _MOST: Final = 0.5
+_UNCLEAR: Final = 0.8
 _LEAST: Final = 0.02  # less is no slice of the card: launches starve
 _LEAST_LAUNCHES: Final = 20
 _NOT_SUPPORTED: Final = 3
 
 
-def judge_throttle(rows: Rows, control: Answer, answer: Answer) -> bool:
-    """Add the row; returns whether it must pass: not where it can't be measured."""
-    free, held = control.event("rate", "rate"), answer.event("rate", "rate")
+def unclear(free: Answer, held: Answer) -> bool:
+    """Whether a second measurement may tell more: a busy machine slows both down, though not alike."""
+    one, other = free.event("rate", "rate"), held.event("rate", "rate")
+    if one is None or other is None or not (one.ok and other.ok and one.launches and other.launches):
+        return False
+    return _MOST < _rate(other) / _rate(one) < _UNCLEAR
+
+
+def judge_throttle(rows: Rows, control: Answer, without: Answer, answer: Answer) -> bool:
+    """Add the row; returns whether it must pass: not where it can't be measured.
+
+    ``control`` says what the device can; ``without`` has the rate without limits, ``answer`` that under them.
+    """
+    free, held = without.event("rate", "rate"), answer.event("rate", "rate")
     nvml = control.event("control", "nvml")
     if free is None or not free.ok or free.launches < _LEAST_LAUNCHES:
         said = "no launch" if free is None else f"{free.launches} launches, result {free.rc}"

@@ -13,8 +13,9 @@ held() {
   lock=$1
   shift
   (
-    exec 9<"$lock" || exit 66
-    flock -w "$wait" 9 || { echo "$lock: another run holds it" >&2; exit 75; }
+    [ -r "$lock" ] || { echo "$lock: can't be opened" >&2; exit 75; }
+    exec 9<"$lock"
+    flock -w "$wait" 9 || { echo "$lock: another run holds it for $wait s already" >&2; exit 75; }
     held "$@"
   )
 }
