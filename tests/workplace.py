@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import pty
+import select
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -82,12 +84,13 @@ class Workplace:
     variables: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("state", "config"):
+        for name in ("state", "config", "tmp"):
             (self.folder / name).mkdir()
         self.variables = {
             **self.engine.environment,
             "XDG_STATE_HOME": str(self.folder / "state"),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
+            "TMPDIR": str(self.temporary),
             "XB_REMOTE_CTX": str(self.contexts),
             "XB_STAGE": str(self.staging),
             "XB_REPO": str(SAMPLE),
@@ -105,6 +108,11 @@ class Workplace:
     def staging(self) -> Path:
         """The staging directory."""
         return self.folder / "stage"
+
+    @property
+    def temporary(self) -> Path:
+        """Where temporary files go."""
+        return self.folder / "tmp"
 
     def tag(self, name: str) -> str:
         """Return an image reference that is this test's own."""
@@ -144,11 +152,8 @@ class Workplace:
             stderr=subprocess.PIPE,
         )
 
-    def at_terminal(self, *arguments: str, keys: str, screen: bool = False, **changes: str | None) -> Done:
-        """Run stock Invoke with a terminal as its stdin, type ``keys``, and return how it ended.
-
-        With ``screen`` stdout and stderr are the terminal too, and come back as one text.
-        """
+    def at_terminal(self, *arguments: str, keys: str, **changes: str | None) -> Done:
+        """Run stock Invoke with a terminal as its stdin alone, type ``keys``, and return how it ended."""
         ours, theirs = pty.openpty()
         try:
             child = subprocess.Popen(
@@ -156,19 +161,43 @@ class Workplace:
                 cwd=PROJECT,
                 env=self.environment(**changes),
                 stdin=theirs,
-                stdout=theirs if screen else subprocess.PIPE,
-                stderr=theirs if screen else subprocess.PIPE,
-                start_new_session=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
             os.close(theirs)
             os.write(ours, keys.encode())
-            if screen:
-                shown = _drain(ours)
-                return Done(child.wait(60), shown.decode(errors="replace").replace("\r\n", "\n"), "")
             out, err = (stream.decode(errors="replace") for stream in child.communicate(timeout=300))
             return Done(child.returncode, out, err)
         finally:
             os.close(ours)
+
+    def on_screen(self, *arguments: str, question: str, keys: str, **changes: str | None) -> Done:
+        """Run stock Invoke on a terminal of its own, type ``keys`` once it shows ``question``."""
+        child, ours = pty.fork()
+        if not child:
+            os.chdir(PROJECT)
+            os.execve(program("inv"), ["inv", *arguments], self.environment(**changes))
+        try:
+            shown = _read_until(ours, question.encode())
+            os.write(ours, keys.encode())
+            shown += _read_until(ours, b"")
+        finally:
+            os.close(ours)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return Done(code, shown.decode(errors="replace").replace("\r\n", "\n"), "")
+
+    def shim(self, name: str, body: str) -> str:
+        """Put a program of our own before the real one, which is ``$REAL`` in it, and return the PATH."""
+        folder = self.folder / "shim"
+        folder.mkdir(exist_ok=True)
+        real = shutil.which(name, path=self.variables["PATH"]) or ""
+        (folder / name).write_text(f"#!/bin/sh\nREAL={real}\n{body}\n")
+        (folder / name).chmod(0o755)
+        return f"{folder}{os.pathsep}{self.variables['PATH']}"
+
+    def without_cards(self) -> str:
+        """Return a PATH on which the NVIDIA tool finds no card."""
+        return self.shim("nvidia-smi", "echo 'No devices were found'; exit 6")
 
     def evidence(self) -> list[Path]:
         """Return the evidence directories of the runs so far, the oldest first."""
@@ -180,8 +209,12 @@ class Workplace:
         names = self.engine.docker("ps", "--all", "--filter", "label=xbtasks.run", "--format", "{{.Names}}")
         unfinished = [
             str(path)
-            for root in (self.contexts, self.staging)
-            for pattern in (".incoming*", ".xbtasks-incoming*", "*.next", "*.tmp")
+            for root, patterns in (
+                (self.contexts, (".incoming*",)),
+                (self.staging, (".xbtasks-incoming*", ".xbtasks*.next")),
+                (self.temporary, ("*",)),
+            )
+            for pattern in patterns
             for path in root.glob(pattern)
         ]
         return [*names.split(), *unfinished]
@@ -192,12 +225,14 @@ _TAKES_INTERRUPTS = (
 )
 
 
-def _drain(terminal: int) -> bytes:
-    """Return what is written on a terminal until the last writer has closed it, which reads as an error."""
+def _read_until(terminal: int, text: bytes) -> bytes:
+    """Return what a terminal shows up to ``text``, or to its end, which reads as an error."""
     shown = b""
     with contextlib.suppress(OSError):
-        while chunk := os.read(terminal, 65536):
-            shown += chunk
+        while not text or text not in shown:
+            if not select.select([terminal], [], [], 120)[0]:
+                raise AssertionError(f"{text!r} never came: {shown!r}")
+            shown += os.read(terminal, 65536)
     return shown
 
 

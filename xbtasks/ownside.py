@@ -5,6 +5,7 @@ No host's answer tells of it, so it is kept with the evidence, for a replay to e
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, TypeVar
 
 from xbtasks.errors import CannotJudge, Refused, UsageError, XbError
@@ -12,11 +13,29 @@ from xbtasks.errors import CannotJudge, Refused, UsageError, XbError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["OwnSide"]
+__all__ = ["OwnSide", "read_notes"]
 
 _T = TypeVar("_T")
 
 _KINDS: dict[str, type[XbError]] = {kind.__name__: kind for kind in (CannotJudge, Refused, UsageError)}
+
+
+def read_notes(data: bytes) -> dict[str, tuple[str, str, str]]:
+    """Return the notes of an earlier run: by subject, an error's kind, message and hint.
+
+    Raises:
+        ValueError: ``data`` holds no such notes.
+    """
+    document = json.loads(data)
+    if not isinstance(document, dict):
+        raise ValueError("the notes of our own side are no object")  # noqa: TRY004 - data, not an argument
+    notes: dict[str, tuple[str, str, str]] = {}
+    for subject, words in document.items():
+        if not isinstance(words, list) or [type(word) for word in words] != [str, str, str]:
+            raise ValueError(f"the note on {subject!r} is not one of ours")
+        kind, message, hint = words
+        notes[subject] = (kind, message, hint)
+    return notes
 
 
 class OwnSide:

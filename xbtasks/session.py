@@ -288,13 +288,13 @@ def replay(directory: Path, console: Console) -> Result:
         UsageError: ``directory`` holds no evidence of this version.
     """
     from xbtasks.host.recording import RecordedHost
-    from xbtasks.ownside import OwnSide
+    from xbtasks.ownside import OwnSide, read_notes
 
     noted = directory / _OWN_SIDE
     try:
         note = json.loads((directory / "run.json").read_bytes())
         schema, run_id, label = note["schema"], str(note["run"]), str(note["host"])
-        own = OwnSide(json.loads(noted.read_bytes()) if noted.exists() else {})
+        own = OwnSide(read_notes(noted.read_bytes()) if noted.exists() else {})
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{directory} holds no evidence of a run: {error}") from error
     if schema != _SCHEMA:

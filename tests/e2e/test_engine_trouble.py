@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -19,13 +17,8 @@ STAGE = "xbuild-nvidia-cuda-13"
 
 
 def shim(place: Workplace, body: str) -> dict[str, str]:
-    """Return variables that put a docker of our own first on PATH; ``$REAL`` is the real one."""
-    folder = place.folder / "shim"
-    folder.mkdir(exist_ok=True)
-    real = shutil.which("docker", path=place.variables["PATH"])
-    (folder / "docker").write_text(f'#!/bin/sh\nREAL={real}\necho "$*" >>{folder}/log\n{body}\n')
-    (folder / "docker").chmod(0o755)
-    return {"PATH": f"{folder}{os.pathsep}{place.variables['PATH']}"}
+    """Return variables that put a docker of our own first on PATH; it keeps a log of what it was asked."""
+    return {"PATH": place.shim("docker", f'echo "$*" >>"$(dirname "$0")/log"\n{body}')}
 
 
 def verify(place: Workplace, variables: dict[str, str], *flags: str) -> Done:

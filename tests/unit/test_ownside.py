@@ -5,7 +5,7 @@ import json
 import pytest
 
 from xbtasks.errors import CannotJudge, Refused, UsageError, XbError
-from xbtasks.ownside import OwnSide
+from xbtasks.ownside import OwnSide, read_notes
 
 
 @pytest.mark.parametrize(
@@ -13,15 +13,15 @@ from xbtasks.ownside import OwnSide
     [Refused("not confirmed", hint="--yes"), UsageError("no such file"), CannotJudge("can't be read")],
 )
 def test_an_error_of_this_side_is_raised_again_in_a_replay(error: XbError) -> None:
-    kept: list[str] = []
-    own = OwnSide(keep=lambda noted: kept.append(json.dumps(noted)))
+    kept: list[bytes] = []
+    own = OwnSide(keep=lambda noted: kept.append(json.dumps(noted).encode()))
 
     def fails() -> None:
         raise error
 
     with pytest.raises(type(error)):
         own.call("permission to build x", fails)
-    again = OwnSide(json.loads(kept[-1]))
+    again = OwnSide(read_notes(kept[-1]))
     with pytest.raises(type(error)) as caught:
         again.call("permission to build x", lambda: None)
     assert str(caught.value) == str(error)
@@ -42,3 +42,11 @@ def test_only_the_call_that_failed_fails_again() -> None:
 def test_an_unknown_kind_is_no_verdict() -> None:
     with pytest.raises(CannotJudge, match="odd"):
         OwnSide({"x": ("OSError", "odd", "")}).call("x", lambda: None)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"1", b'{"x": 1}', b'{"x": ["Refused", "no"]}', b'{"x": ["a", "b", 1]}']
+)
+def test_other_notes_are_not_ours(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_notes(data)
