@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LABEL_STAGE = "xbtasks.stage"
-LABEL_INPUTS = "xbtasks.checkout.inputs"
+LABEL_INPUTS = "xbtasks.inputs"
 LABEL_COMMIT = "xbtasks.commit"
 LABEL_RUN = "xbtasks.run"
 

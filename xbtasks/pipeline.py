@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from xbtasks.plan import RunPlan, StagePlan
     from xbtasks.result import Result
 
-__all__ = ["Reporter", "Tools", "perform"]
+__all__ = ["Permission", "Reporter", "Tools", "perform"]
 
 
 class Reporter(Protocol):
@@ -36,19 +36,29 @@ class Reporter(Protocol):
         """Take raw progress of a build."""
 
 
+class Permission(Protocol):
+    """Asks the user before something that SPEC 7.2 names."""
+
+    def __call__(self, what: str, *, accelerator: bool = False) -> None:
+        """Return when ``what`` may be done; ``accelerator`` says that it runs a container on one.
+
+        Raises:
+            Refused: the user said no, or can't be asked.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What a run has beside its plan.
 
     ``run_id`` names everything the run makes on the host. ``contexts`` makes a stage's build context, and is
-    asked only when it has to be sent. ``permission`` asks the user (SPEC 7.2) and raises Refused. ``keep``
-    stores a file with the evidence and returns its path.
+    asked only when it has to be sent. ``keep`` stores a file with the evidence and returns its path.
     """
 
     run_id: str
     host: Host
     contexts: Callable[[StagePlan], bytes]
-    permission: Callable[[str], None]
+    permission: Permission
     keep: Callable[[str, bytes], str]
     reporter: Reporter
 

@@ -17,13 +17,14 @@ from xbtasks.plan import CaseKnobs, RunPlan, StagePlan
 from xbtasks.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from xbtasks.checkout.stages import Discovery, Stage
     from xbtasks.cleanup import Removal
     from xbtasks.host.framed import Transport
     from xbtasks.host.recording import Evidence
     from xbtasks.knobs.settings import Settings
+    from xbtasks.pipeline import Permission
     from xbtasks.reporting.console import Console
 
 __all__ = [
@@ -241,7 +242,9 @@ def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console:
         run_id,
         host,
         contexts=lambda stage: own.call(f"context of {stage.stage}", lambda: context_of(stage)),
-        permission=lambda what: own.call(f"permission to {what}", lambda: permission(what)),
+        permission=lambda what, *, accelerator=False: own.call(
+            f"permission to {what}", lambda: permission(what, accelerator=accelerator)
+        ),
         keep=evidence.keep,
         reporter=console,
     )
@@ -301,11 +304,16 @@ def replay(directory: Path, console: Console) -> Result:
         raise UsageError(f"{directory} was recorded in form {schema}, this version reads {_SCHEMA}")
     plan = RunPlan.from_json(note["plan"])
     host = RecordedHost(directory, label)
+
+    def permission(what: str, *, accelerator: bool = False) -> None:
+        del accelerator
+        own.call(f"permission to {what}", lambda: None)
+
     tools = Tools(
         run_id,
         host,
         contexts=lambda stage: own.call(f"context of {stage.stage}", bytes),
-        permission=lambda what: own.call(f"permission to {what}", lambda: None),
+        permission=permission,
         keep=lambda name, _: str(directory / name),
         reporter=console,
     )
@@ -372,15 +380,20 @@ def _transport(settings: Settings, console: Console) -> Transport:
     return SshTransport(str(settings.host), dialer)
 
 
-def _permission(settings: Settings, host: str, plan: RunPlan, console: Console) -> Callable[[str], None]:
-    """Return what asks before a remote build (SPEC 7.2), once a run; the local host needs no question."""
-    answers: list[bool] = [True] if host == "local" or settings.yes else []
+def _permission(settings: Settings, host: str, plan: RunPlan, console: Console) -> Permission:
+    """Return what asks before a remote build and before a container on an accelerator (SPEC 7.2), once a run.
 
-    def ask(what: str) -> None:
+    A build on the local host needs no question.
+    """
+    answers: list[bool] = [True] if settings.yes else []
+
+    def ask(what: str, *, accelerator: bool = False) -> None:
+        if host == "local" and not accelerator:
+            return
         if not answers and not console.can_ask:
             raise Refused(f"not confirmed: {what} on {host}", hint="--yes or XB_YES=1 confirms")
         if not answers:
-            for line in _consequences(host, plan):
+            for line in (f"To {what} on {host} needs your word.", *_consequences(host, plan)):
                 console.say(line)
             answers.append(console.ask("Go on? [y/N]").lower() in ("y", "yes"))
         if not answers[0]:
@@ -390,9 +403,14 @@ def _permission(settings: Settings, host: str, plan: RunPlan, console: Console) 
 
 
 def _consequences(host: str, plan: RunPlan) -> list[str]:
-    """Return what a run with builds does to ``host``, as lines for the person who is asked."""
+    """Return what a run does to ``host``, as lines for the person who is asked."""
     directories = dict.fromkeys(stage.staging_directory for stage in plan.stages)
+    numbers = ", ".join(str(number) for number in plan.cases if number > 1)
+    cards = [f"Containers run on the cards that the knobs name, for case {numbers}."] if numbers else []
+    if not plan.build:
+        return cards
     return [
+        *cards,
         f"This run builds on {host} what is out of date of:",
         *(f"  {stage.stage} as image {stage.image}" for stage in plan.stages),
         f"A build may take up to {plan.build_deadline} s. Left there: the images, the builder's cache,",

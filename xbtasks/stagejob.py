@@ -364,7 +364,7 @@ class StageJob:
             deadline=self._deadline,
             ask=self._run,
             say=self._tools.reporter.say,
-            permission=self._permission,
+            permission=lambda what: self._permission(what, accelerator=True),
         )
         try:
             findings: Findings = import_module(case.module).judge(run)
@@ -378,10 +378,10 @@ class StageJob:
         failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
         self._report(case, verdict, _short(tuple(failed)) or findings.note, checks=rows)
 
-    def _permission(self, what: str) -> None:
+    def _permission(self, what: str, *, accelerator: bool = False) -> None:
         """Ask the user before ``what``; the simulated host never asks."""
         if not self._facts.simulated:
-            self._tools.permission(what)
+            self._tools.permission(what, accelerator=accelerator)
 
     def _image_row(self, case: Case, image: Image, platform: Platform) -> Check:
         """Say whether the image that is judged is what the checkout would build."""

@@ -75,7 +75,7 @@ class World:
     kept: dict[str, bytes] = field(default_factory=dict)
     answer: Exception | None = None
 
-    def permission(self, what: str) -> None:
+    def permission(self, what: str, *, accelerator: bool = False) -> None:
         self.asked.append(what)
         if self.answer is not None:
             raise self.answer
