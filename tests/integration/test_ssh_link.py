@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.sshd import Rig, Server
-    from xbtasks.host.dial import Line
+    from xbtasks.host.dial import Route
 
 STEP = Step("look", (Section("look", ("echo", "reached"), 20),))
 _odd = itertools.count(os.getpid() * 1000)
@@ -255,7 +255,7 @@ def test_a_server_that_hangs_before_the_first_step(rig: Rig, monkeypatch: pytest
     dial = Dialer.dial
     stopped: list[int] = []
 
-    def dial_and_stop(dialer: Dialer, *, hurried: bool = False) -> Line:
+    def dial_and_stop(dialer: Dialer, *, hurried: bool = False) -> Route:
         line = dial(dialer, hurried=hurried)
         (pid,) = server.sessions()
         os.kill(pid, signal.SIGSTOP)

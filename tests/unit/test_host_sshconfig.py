@@ -140,8 +140,8 @@ def test_values_are_filled_in_and_typed(monkeypatch: pytest.MonkeyPatch) -> None
             "hashknownhosts": "yes",
             "hostkeyalias": "Node",
             "stricthostkeychecking": "Accept-New",
-            "connecttimeout": "7",
-            "serveraliveinterval": "9",
+            "connecttimeout": "1m30s",
+            "serveraliveinterval": "9S",
             "serveralivecountmax": "2",
             "revokedhostkeys": "/etc/ssh/revoked",
             "ciphers": "aes128-ctr",
@@ -156,7 +156,7 @@ def test_values_are_filled_in_and_typed(monkeypatch: pytest.MonkeyPatch) -> None
     assert config.user_known_hosts == (Path("/a"), Path("/b c"), Path("/home/me/x"))
     assert (config.global_known_hosts, config.hash_known_hosts) == ((), True)
     assert (config.host_key_alias, config.strict) == ("node", "accept-new")
-    assert (config.connect_timeout, config.alive_interval, config.alive_count) == (7, 9, 2)
+    assert (config.connect_timeout, config.alive_interval, config.alive_count) == (90, 9, 2)
     assert config.revoked_keys == Path("/etc/ssh/revoked")
     assert (config.not_followed, config.no_way_in) == (("Ciphers",), ("GSSAPIAuthentication",))
 
@@ -176,7 +176,15 @@ def test_several_files_with_spaces_survive_paramiko(tmp_path: Path, value: str, 
     assert read_host(options, TOKENS).user_known_hosts == tuple(Path(name) for name in files)
 
 
-@pytest.mark.parametrize("options", [{"connecttimeout": "soon"}, {"userknownhostsfile": "/a 'b"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"connecttimeout": "soon"},
+        {"connecttimeout": ""},
+        {"connecttimeout": "-1"},
+        {"userknownhostsfile": "/a 'b"},
+    ],
+)
 def test_values_that_mean_nothing(options: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="ssh_config"):
         read_host(options, TOKENS)

@@ -7,10 +7,10 @@ and target alike: the host key is checked, one set of keys is offered, agents ar
 from __future__ import annotations
 
 import contextlib
-import getpass
 import io
 import itertools
 import logging
+import os
 import random
 import socket
 import time
@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import HostUnreachable, UsageError
+from xbtasks.errors import UsageError
 from xbtasks.host.failures import Failure, unreachable
+from xbtasks.host.handshake import Dropped, handshake
 from xbtasks.host.proxy import ProxyProcess
 
 if TYPE_CHECKING:
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from fabric import Connection
     from paramiko import SSHConfig
 
+    from xbtasks.errors import HostUnreachable
     from xbtasks.host.sshconfig import HostConfig
     from xbtasks.knobs.references import HostSpec
     from xbtasks.knobs.values import HostKeys
 
-__all__ = ["Dialer", "Line"]
+__all__ = ["Dialer", "Route"]
 
 _ATTEMPTS: Final = 5
 _FIRST_PAUSE: Final = 0.25  # seconds; doubled each time, and up to half as much again by chance
@@ -42,12 +44,12 @@ _MOST_HOPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Route:
     """An open connection: the target's, and what lies below it, nearest to the target last."""
 
     connection: Connection
     config: HostConfig
-    below: tuple[Line | ProxyProcess, ...]
+    below: tuple[Route | ProxyProcess, ...]
 
     def close(self) -> None:
         """Close the connection and everything below it."""
@@ -90,7 +92,7 @@ class Dialer:
         self._hurried = False
         self._config: SSHConfig | None = None
 
-    def dial(self, *, hurried: bool = False) -> Line:
+    def dial(self, *, hurried: bool = False) -> Route:
         """Return an open connection; a server that drops it before the handshake is asked again.
 
         A ``hurried`` one is given up sooner.
@@ -107,7 +109,7 @@ class Dialer:
         for attempt in itertools.count(1):
             try:
                 return self._open(self._spec, None, 0)
-            except _Dropped as dropped:
+            except Dropped as dropped:
                 if attempt == attempts:
                     error = unreachable(Failure.BUSY, dropped.where, f"{attempts} attempts; {dropped}")
                     raise error from dropped
@@ -115,7 +117,7 @@ class Dialer:
                 pause *= 2
         raise AssertionError
 
-    def _open(self, spec: HostSpec, through: Line | None, depth: int) -> Line:
+    def _open(self, spec: HostSpec, through: Route | None, depth: int) -> Route:
         """Open the way to ``spec``: its own jump hosts first, unless it is itself reached ``through`` one."""
         if depth > _MOST_HOPS:
             raise UsageError(f"ssh_config: more than {_MOST_HOPS} jump hosts on the way to {self._spec}")
@@ -123,7 +125,7 @@ class Dialer:
         config = self._host_config(connection, spec)
         where = str(spec) if through is None else f"{spec} through {through.connection.original_host}"
         with contextlib.ExitStack() as opened:
-            below: list[Line | ProxyProcess] = []
+            below: list[Route | ProxyProcess] = []
             if through is None:
                 for jump in config.jumps:
                     hop = self._open(_jump_spec(jump), through, depth + 1)
@@ -141,11 +143,18 @@ class Dialer:
             else:
                 connection.connect_kwargs["sock"] = self._tcp(connection, config, where)
             try:
-                self._handshake(connection, config, where)
-            except _Dropped as dropped:
+                handshake(
+                    connection,
+                    config,
+                    where,
+                    host_keys=self._host_keys,
+                    seconds=self._seconds(config),
+                    say=self._say,
+                )
+            except Dropped as dropped:
                 raise _proxy_failure(below, where) or dropped from None
             opened.pop_all()
-            return Line(connection, config, tuple(below))
+            return Route(connection, config, tuple(below))
 
     def _connection(self, spec: HostSpec) -> Connection:
         from fabric import Config, Connection
@@ -161,6 +170,7 @@ class Dialer:
                 config=Config(lazy=True, ssh_config=self._config),
                 gateway=False,
                 forward_agent=False,
+                connect_timeout=self._timeout,
                 connect_kwargs={"look_for_keys": False},
             )
         except (ConfigParseError, CouldNotCanonicalize, ValueError) as error:
@@ -176,14 +186,14 @@ class Dialer:
                 "%%": "%",
                 "%d": str(Path.home()),
                 "%h": connection.host,
-                "%i": str(Path.home().stat().st_uid),
+                "%i": str(os.getuid()),
                 "%k": str(connection.ssh_config.get("hostkeyalias", connection.host)),
                 "%L": local.partition(".")[0],
                 "%l": local,
                 "%n": spec.host,
                 "%p": str(connection.port),
                 "%r": connection.user,
-                "%u": getpass.getuser(),
+                "%u": str(connection.config.user),
             },
         )
         if config.not_followed:
@@ -196,8 +206,9 @@ class Dialer:
         try:
             family = families.get(config.address_family, socket.AF_UNSPEC)
             found = socket.getaddrinfo(connection.host, connection.port, family, socket.SOCK_STREAM)
-        except OSError as error:
-            raise unreachable(Failure.UNREACHABLE, where, f"{connection.host}: {error.strerror}") from error
+        except (OSError, UnicodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "no name that can be looked up"
+            raise unreachable(Failure.UNREACHABLE, where, f"{connection.host}: {reason}") from error
         for family, kind, protocol, _, address in found:
             sock = socket.socket(family, kind, protocol)
             try:
@@ -221,62 +232,6 @@ class Dialer:
             detail = f"{place}: {failure.strerror if failure else 'no address'}"
         raise unreachable(Failure.UNREACHABLE, where, detail) from failure
 
-    def _handshake(self, connection: Connection, config: HostConfig, where: str) -> None:
-        from paramiko import AuthenticationException, ChannelException, SSHException
-        from paramiko.ssh_exception import IncompatiblePeer
-
-        from xbtasks.host.authentication import KeyAuthentication, KeysRefused
-        from xbtasks.host.verification import HostKeyCheck, TransportFactory
-
-        seconds = self._seconds(config)
-        check = HostKeyCheck(connection.host, connection.port, config, self._host_keys, where, self._say)
-        factory = TransportFactory(check.key_types())
-        connection.client.set_missing_host_key_policy(check)
-        connection.connect_timeout = seconds
-        connection.connect_kwargs.update(
-            transport_factory=factory,
-            banner_timeout=seconds,
-            auth_timeout=seconds,
-            channel_timeout=seconds,
-            compress=config.compression,
-        )
-        connection.config.authentication.strategy_class = lambda **given: KeyAuthentication(
-            given["username"], config
-        )
-        begun = time.monotonic()
-        try:
-            connection.open()
-        except HostUnreachable:
-            raise
-        except ChannelException as error:
-            # only a jump host opens a channel here
-            raise unreachable(Failure.UNREACHABLE, where, f"the jump host says: {error.text}") from error
-        except IncompatiblePeer as error:
-            raise unreachable(Failure.PROTOCOL, where, str(error)) from error
-        except KeysRefused as error:
-            said = factory.disconnected
-            if "too many auth" in said.lower():
-                raise unreachable(Failure.TOO_MANY_KEYS, where, str(error)) from error
-            if error.link_ended and not said:
-                raise _Dropped(where, "ended during authentication") from error
-            unsupported = [f"{name} is not supported" for name in config.no_way_in]
-            detail = "; ".join(
-                part for part in (f"user {connection.user}", str(error), *unsupported, said) if part
-            )
-            raise unreachable(Failure.AUTHENTICATION, where, detail) from error
-        except AuthenticationException as error:
-            raise unreachable(Failure.AUTHENTICATION, where, str(error)) from error
-        except (SSHException, EOFError, OSError) as error:
-            if time.monotonic() - begun >= seconds:
-                detail = f"no ssh server answered within {seconds} s"
-                raise unreachable(Failure.UNREACHABLE, where, detail) from error
-            raise _Dropped(where, str(error) or type(error).__name__) from error
-        finally:
-            if not connection.is_connected:
-                connection.client.close()
-                if "sock" in connection.connect_kwargs:
-                    connection.connect_kwargs["sock"].close()
-
     def _seconds(self, config: HostConfig) -> int:
         seconds = self._timeout
         if self._timeout_is_default and config.connect_timeout:
@@ -287,14 +242,6 @@ class Dialer:
         if text not in self._said:
             self._said.add(text)
             self._say(text)
-
-
-class _Dropped(Exception):
-    """The server closed the connection before it was one: try again."""
-
-    def __init__(self, where: str, detail: str) -> None:
-        super().__init__(detail)
-        self.where = where
 
 
 def _read_config(file: Path | None) -> SSHConfig:
@@ -339,7 +286,7 @@ def _jump_spec(text: str) -> HostSpec:
         raise UsageError(f"ssh_config: ProxyJump {text!r}: {error}") from error
 
 
-def _proxy_failure(below: list[Line | ProxyProcess], where: str) -> HostUnreachable | None:
+def _proxy_failure(below: list[Route | ProxyProcess], where: str) -> HostUnreachable | None:
     """Return the error that a ProxyCommand's own end is, if there is one and it ended badly."""
     for part in below:
         if isinstance(part, ProxyProcess) and (said := part.failure()):

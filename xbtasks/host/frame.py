@@ -54,7 +54,7 @@ def script(step: Step, marker: str) -> str:
     payloads = sum(section.payload for section in step.sections)
     if payloads > 1 or (step.payload and not payloads):
         raise ValueError(f"step {step.name}: a payload needs one section to go to")
-    lines = ["{", f"M={marker} A={payloads}", program_text("head").rstrip()]
+    lines = ["{", f"M={marker} A={payloads}", program_text("prologue").rstrip()]
     lines.append(rf"printf '\n%s begin {len(step.sections)}\n' " + '"$M"')
     for section in step.sections:
         _require_word(section.name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paramiko import Transport as SshConnection
 
     from xbtasks.errors import XbError
-    from xbtasks.host.dial import Dialer, Line
+    from xbtasks.host.dial import Dialer, Route
     from xbtasks.host.wire import Answer
 
 __all__ = ["SshTransport"]
@@ -42,26 +42,26 @@ class SshTransport(Transport):
         Raises:
             HostUnreachable: one of them failed, by kind.
         """
-        line = self._dialer.dial(hurried=hurried)
+        route = self._dialer.dial(hurried=hurried)
         # paramiko waits for ever for the answer to a request
-        alarm = threading.Timer(line.connection.connect_timeout, line.cut)
+        alarm = threading.Timer(route.connection.connect_timeout, route.cut)
         alarm.daemon = True
         alarm.start()
         try:
-            return _ChannelWire(self.label, line, _start_shell(self.label, line))
+            return _ChannelWire(self.label, route, _start_shell(self.label, route))
         except BaseException:
-            line.cut()
+            route.cut()
             raise
         finally:
             alarm.cancel()
 
 
-def _start_shell(label: str, line: Line) -> Channel:
+def _start_shell(label: str, route: Route) -> Channel:
     from paramiko import ChannelException, SSHException
 
-    transport: SshConnection = line.connection.transport
+    transport: SshConnection = route.connection.transport
     try:
-        channel: Channel = line.connection.create_session()
+        channel: Channel = route.connection.create_session()
     except ChannelException as error:
         raise unreachable(Failure.TOO_MANY_SESSIONS, label, f"no channel: {error.text}") from error
     except (SSHException, EOFError, OSError) as error:
@@ -78,14 +78,14 @@ def _start_shell(label: str, line: Line) -> Channel:
 class _ChannelWire(Wire):
     """A channel whose far end is the account's login shell, running the loop."""
 
-    def __init__(self, label: str, line: Line, channel: Channel) -> None:
+    def __init__(self, label: str, route: Route, channel: Channel) -> None:
         self._label = label
-        self._line = line
+        self._route = route
         self._channel = channel
-        interval = line.config.alive_interval or _ALIVE_INTERVAL
-        patience = interval * (line.config.alive_count if line.config.alive_interval else _ALIVE_COUNT)
-        self._pulse = _Pulse(channel.get_transport(), interval, patience)
-        self._pulse.start()
+        interval = route.config.alive_interval or _ALIVE_INTERVAL
+        patience = interval * (route.config.alive_count if route.config.alive_interval else _ALIVE_COUNT)
+        self._keep_alive = _KeepAlive(channel.get_transport(), interval, patience)
+        self._keep_alive.start()
 
     def send(self, data: bytes) -> None:
         """Send ``data``; the far end's window says how fast."""
@@ -99,7 +99,7 @@ class _ChannelWire(Wire):
             if not sent:
                 raise BrokenPipeError("the channel is closed")
             data = data[sent:]
-            self._pulse.felt()
+            self._keep_alive.heard()
 
     def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
         """Return what came on stdout and stderr; None when the channel has ended.
@@ -111,20 +111,20 @@ class _ChannelWire(Wire):
         stdout = self._channel.recv(_CHUNK) if self._channel.recv_ready() else b""
         stderr = self._channel.recv_stderr(_CHUNK) if self._channel.recv_stderr_ready() else b""
         if stdout or stderr:
-            self._pulse.felt()
+            self._keep_alive.heard()
         elif self._channel.eof_received or self._channel.closed:
             return None
         elif not ready and self._channel.exit_status_ready():
             return None  # others hold its streams
-        if self._pulse.silent:
+        if self._keep_alive.silent:
             raise LostReply(
-                f"{self._label}: {Failure.LINK_LOST}: no sign of life for {self._pulse.patience} s"
+                f"{self._label}: {Failure.LINK_LOST}: no sign of life for {self._keep_alive.patience} s"
             )
         return stdout, stderr
 
     def why_ended(self, answer: Answer, *, proven: bool) -> XbError:
         """The link is gone, or the account's shell can't run the loop, or somebody killed it."""
-        if not self._pulse.connected:
+        if not self._keep_alive.connected:
             return LostReply(f"{self._label}: {Failure.LINK_LOST}: the connection ended amid a step")
         if proven or answer.begun:
             return LostReply(f"{self._label}: the shell that ran the step ended")
@@ -136,22 +136,24 @@ class _ChannelWire(Wire):
 
     def close(self) -> None:
         """End the far shell, which is idle, and the connection."""
-        self._pulse.stop()
-        with contextlib.suppress(OSError):
+        self._keep_alive.stop()
+        from paramiko import SSHException
+
+        with contextlib.suppress(SSHException, EOFError, OSError):
             self._channel.close()
-        self._line.close()
+        self._route.close()
 
     def abandon(self) -> None:
         """Cut the connection. The far shell notices, and ends the step."""
-        self._pulse.stop()
-        self._line.cut()
+        self._keep_alive.stop()
+        self._route.cut()
 
 
-class _Pulse(threading.Thread):
+class _KeepAlive(threading.Thread):
     """Asks the server now and then whether it is alive, as ssh's ServerAliveInterval does."""
 
     def __init__(self, connection: SshConnection, interval: int, patience: int) -> None:
-        super().__init__(name="xbtasks-pulse", daemon=True)
+        super().__init__(name="xbtasks-keepalive", daemon=True)
         self._connection = connection
         self._interval = interval
         self._ended = threading.Event()
@@ -168,7 +170,7 @@ class _Pulse(threading.Thread):
         """Whether there was no sign of life for ``patience`` seconds."""
         return time.monotonic() - self._last > self.patience
 
-    def felt(self) -> None:
+    def heard(self) -> None:
         """Take a sign of life that came by itself."""
         self._last = time.monotonic()
 
@@ -181,7 +183,7 @@ class _Pulse(threading.Thread):
             except (SSHException, EOFError, OSError):
                 return  # the channel's end says so too
             if self.connected:
-                self.felt()
+                self.heard()
 
     def stop(self) -> None:
         """Ask no more."""

@@ -23,6 +23,7 @@ __all__ = ["SYSTEM_FILE", "HostConfig", "expand", "read_host"]
 
 SYSTEM_FILE: Final = Path("/etc/ssh/ssh_config")
 _DEEPEST = 16
+_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _LISTS = ("userknownhostsfile", "globalknownhostsfile")
 _SETTING = re.compile(r"\s*(\w+)(?:\s*=\s*|\s+)(.*\S)")
 _USER_KNOWN: Final = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
@@ -221,6 +222,13 @@ def _number(options: Mapping[str, object], key: str, default: int | None) -> int
     if value is None or str(value).lower() == "none":
         return default
     try:
-        return int(str(value))
+        return sum(int(number) * _UNITS[unit] for number, unit in _times(str(value).lower()))
     except ValueError as error:
         raise UsageError(f"ssh_config: {key} is no number: {value!r}") from error
+
+
+def _times(text: str) -> list[tuple[str, str]]:
+    """Return the parts of ssh's time format: ``90``, ``1m30s``."""
+    if not re.fullmatch(r"(\d+[smhdw]?)+", text):
+        raise ValueError(text)
+    return re.findall(r"(\d+)([smhdw]?)", text)

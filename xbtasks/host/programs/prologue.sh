@@ -1,4 +1,4 @@
-# The head of every step's script. M is its marker, A is 1 where a payload comes behind the script.
+# The prologue of every step's script. M is its marker, A is 1 where a payload comes behind the script.
 # fd 3 is the link: a child never gets it.
 export LC_ALL=C
 umask 077
