@@ -27,9 +27,9 @@ from xbtasks.host.programs import program_text
 from xbtasks.host.step import Reply, Section, SectionReply, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["LOOP", "parse", "script"]
+__all__ = ["LOOP", "parse", "rewrite", "script"]
 
 LOOP: Final = (
     "sh -c 'trap : TERM; while IFS= read -r n; do"
@@ -88,6 +88,36 @@ def parse(step: Step, marker: str, output: bytes, *, stderr: bytes = b"", second
     except ValueError as error:
         raise LostReply(f"{where}: the reply is corrupt: {error}") from error
     return Reply(step.name, sections, tuple(noise), seconds)
+
+
+def rewrite(marker: str, output: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """Return ``output`` with each stream of its frame, and the noise around it, put through ``change``.
+
+    A frame that isn't whole is left out, as nothing can be read from it.
+    """
+    import base64
+    import hashlib
+
+    framed, noise = _split(marker, output)
+    lines = [change(line.encode()).decode(errors="replace") for line in noise]
+    asked = tuple(Section(words[1], (), 0) for words in framed if words[0] == "section" and len(words) > 1)
+    try:
+        answers = _sections(asked, framed[1:-1], framed[-1])
+    except (IndexError, ValueError):
+        return "".join(f"{line}\n" for line in lines).encode()
+    headers = []
+    lines += ["", f"{marker} begin {len(answers)}"]
+    for answer in answers:
+        streams = {"o": change(answer.stdout), "e": change(answer.stderr)}
+        sums = " ".join(f"{len(data)} {hashlib.sha256(data).hexdigest()}" for data in streams.values())
+        headers.append(f"{answer.name} {answer.exit_status} {answer.seconds} {sums}")
+        lines.append(f"{marker} section {headers[-1]}")
+        for letter, data in streams.items():
+            text = base64.b64encode(data).decode()
+            lines += [f"{marker} {letter} {text[at : at + 76]}" for at in range(0, len(text), 76)]
+    listing = "".join(f"{header}\n" for header in headers).encode()
+    lines.append(f"{marker} end {len(answers)} {hashlib.sha256(listing).hexdigest()}")
+    return ("\n".join(lines) + "\n").encode()
 
 
 def _why_aborted(words: list[str]) -> str:

@@ -1,0 +1,78 @@
+"""Evidence without names: hosts and users replaced, consistently, so that it still replays.
+
+A name is replaced in every text: what was asked, what was answered, what was said about it. The frames of
+the answers are made anew, since their digests cover the text. Streams that are no text (files from images)
+stay as they are: they came out of containers, which know neither the host's name nor the user's.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING, Final
+
+from xbtasks.errors import UsageError
+from xbtasks.host import frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["pseudonyms", "redact"]
+
+_SAY_NOTHING: Final = frozenset(("", "local", "localhost", "127.0.0.1", "::1", "root"))
+
+
+def pseudonyms(hosts: Iterable[str], users: Iterable[str]) -> dict[str, str]:
+    """Return what stands for each name; names that tell nothing of anybody are left out."""
+    named: dict[str, str] = {}
+    for kind, names in (("host", hosts), ("user", users)):
+        telling = dict.fromkeys(name for name in names if name not in _SAY_NOTHING)
+        named |= {name: f"{kind}-{number}" for number, name in enumerate(telling, 1) if name not in named}
+    return named
+
+
+def redact(source: Path, target: Path, names: dict[str, str]) -> None:
+    """Write the evidence of ``source`` to the new directory ``target`` with each of ``names`` replaced.
+
+    Raises:
+        UsageError: ``source`` holds no evidence, or ``target`` can't be written.
+    """
+    pattern = re.compile(
+        rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in _longest_first(names))
+    )
+
+    def change(data: bytes) -> bytes:
+        if not names or b"\0" in data:
+            return data
+        return pattern.sub(lambda match: names[match[0].decode()].encode(), data)
+
+    try:
+        target.mkdir(mode=0o700, parents=True)
+    except OSError as error:
+        raise UsageError(f"{target} can't be made: {error.strerror}") from error
+    try:
+        for path in sorted(source.rglob("*")):
+            there = target / path.relative_to(source)
+            if path.is_dir():
+                there.mkdir()
+            elif path.name == "stdout.gz" and path.parent.parent.name == "steps":
+                marker = str(json.loads((path.parent / "step.json").read_bytes())["marker"])
+                _write_gzip(there, frame.rewrite(marker, gzip.decompress(path.read_bytes()), change))
+            elif path.suffix == ".gz":
+                _write_gzip(there, change(gzip.decompress(path.read_bytes())))
+            else:
+                there.write_bytes(change(path.read_bytes()))
+    except (KeyError, OSError, ValueError) as error:
+        shutil.rmtree(target, ignore_errors=True)
+        raise UsageError(f"{source} can't be redacted: {error}") from error
+
+
+def _longest_first(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (-len(name), name))
+
+
+def _write_gzip(path: Path, data: bytes) -> None:
+    path.write_bytes(gzip.compress(data, compresslevel=1, mtime=0))
