@@ -16,6 +16,6 @@ BACKEND = Backend(
     cases=(
         Case(1, "Build artifacts + linking", 0),
         Case(2, "Single-card inject + nvidia-smi", 1, "xbtasks.backends.nvidia.case2"),
-        Case(3, "Multi-card per-device limits", 2),
+        Case(3, "Multi-card per-device limits", 2, "xbtasks.backends.nvidia.case3"),
     ),
 )

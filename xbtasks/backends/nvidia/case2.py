@@ -10,21 +10,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.backends.nvidia import choice, contract, judging, questions, throttle
-from xbtasks.backends.nvidia.answers import ending, read_answer
+from xbtasks.backends.nvidia.answers import read_answer
+from xbtasks.backends.nvidia.common import (
+    go_on,
+    judge_afterwards,
+    judge_endings,
+    judge_stdout,
+    require_terms,
+)
 from xbtasks.backends.nvidia.contract import MIB, Limits
 from xbtasks.backends.nvidia.control import control_event, judge_control, judge_reachable
 from xbtasks.backends.nvidia.probe import operations as op
 from xbtasks.backends.nvidia.rig import PROBE, Container, Rig
-from xbtasks.backends.nvidia.rows import Rows, size_text
+from xbtasks.backends.nvidia.rows import Rows
 from xbtasks.backends.nvidia.smi_memory import COMMAND, parse_memory
 from xbtasks.checks import Status
-from xbtasks.errors import Refused, UsageError
 from xbtasks.hardware import Unjudged
-from xbtasks.hostprobe import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from xbtasks.backends.nvidia.answers import Answer
     from xbtasks.backends.nvidia.rig import Outcome
     from xbtasks.backends.nvidia.smi import Gpu
@@ -37,6 +40,18 @@ CASE: Final = "nvidia.case2"
 _DEFAULT_SM: Final = 50
 _LEAST_ROOM: Final = 256  # MiB beside two contexts
 _CARD_ROOM: Final = 2048  # MiB that a card must have beside the control's allocation
+_REPEATED: Final = (
+    "smi-total",
+    "nvml-v1",
+    "total",
+    "device-total",
+    "getproc-total",
+    "alloc-under",
+    "alloc-over",
+    "sm-limit",
+)
+"""What the second round repeats."""
+
 _COUNTS_POOLS: Final = "52f33fc7"
 """The pin from which cuMemAllocFromPoolAsync is counted, and cuMemAllocAsync refuses with 2."""
 
@@ -77,9 +92,9 @@ def judge(run: CaseRun) -> Findings:
     rows = Rows(CASE)
     card = _card(run, rows)
     first = Limits((run.knobs.mem or contract.DEFAULT_MEMORY_MIB,), run.knobs.sm or _DEFAULT_SM)
-    _require_fitting(run, card, first)
     rig = Rig(run, rows, (card,))
     with rows.kept():
+        require_terms(run, rows, (card,), first.memory_mib)
         if not run.knobs.busy_ok:
             choice.require_idle((card,), rig.tenants("idle"))
         run.permission(f"run containers of {run.workload[:19]} on GPU {card.index} ({card.name})")
@@ -95,15 +110,6 @@ def _card(run: CaseRun, rows: Rows) -> Gpu:
         return choice.named_cards((run.knobs.gpu,), run.facts.gpus)[0]
     tenants = () if run.knobs.busy_ok else Rig(run, rows, ()).tenants("choose")
     return choice.idle_cards(1, run.facts.gpus, tenants)[0]
-
-
-def _require_fitting(run: CaseRun, card: Gpu, limits: Limits) -> None:
-    """Return when the limits can be set on the card, and the host can run the image."""
-    if limits.memory_mib[0] > (card.memory_mib or 0):
-        mib = limits.memory_mib[0]
-        raise UsageError(f"the limit of {mib} MiB is above GPU {card.index}, which has {card.memory_mib} MiB")
-    if run.platform is not run.facts.platform:
-        raise Refused(f"the image is for {run.platform}, the host is {run.facts.platform}")
 
 
 def _measure(run: CaseRun, rig: Rig, rows: Rows, card: Gpu, first: Limits) -> tuple[str, ...]:
@@ -126,7 +132,7 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, card: Gpu, first: Limits) -> tu
         Container("limits", op.command(PROBE, *_questions(first, context)), first),
     )
     required = [*_REQUIRED, *_judge_first(run, rows, ended, control, card, first, context, known)]
-    if _go_on(ended):
+    if go_on(ended):
         again = rig.run(
             "round-2",
             Container("smi-2", COMMAND, second),
@@ -136,7 +142,7 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, card: Gpu, first: Limits) -> tu
         ended |= again
     if not run.knobs.throttle:
         rows.note("throttle", Status.SKIP, "--no-throttle: compute is not measured")
-    elif _go_on(ended):
+    elif go_on(ended):
         held = _rates(rig, "throttle", first)
         if throttle.unclear(*held):
             held = _rates(rig, "throttle-2", first)
@@ -144,14 +150,9 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, card: Gpu, first: Limits) -> tu
         if throttle.judge_throttle(rows, control, *held):
             required.append("throttle")
         ended["throttle"] = held[1].outcome
-    _judge_endings(rows, ended.values())
-    _judge_afterwards(run, rig, rows, card)
+    judge_endings(rows, ended.values())
+    judge_afterwards(run, rig, rows, (card,))
     return tuple(required)
-
-
-def _go_on(ended: dict[str, Outcome]) -> bool:
-    """Whether more containers may tell more: not where programs hang or don't start under the preload."""
-    return not any(outcome.timed_out or read_answer(outcome).log.loader for outcome in ended.values())
 
 
 def _rates(rig: Rig, role: str, first: Limits) -> tuple[Answer, Answer]:
@@ -183,8 +184,8 @@ def _second_limits(run_id: str, first: Limits, highest: int, context: int) -> Li
         )
     low = max(mib * 3 // 4, least - 1)
     return Limits(
-        (contract.odd_between(f"{run_id} memory", low, max(highest, low + 3), but=mib),),
-        contract.odd_between(f"{run_id} sm", 21, 89, but=first.sm),
+        (contract.odd_between(f"{run_id} memory", low, max(highest, low + 3), but=(mib,)),),
+        contract.odd_between(f"{run_id} sm", 21, 89, but=(first.sm,)),
     )
 
 
@@ -217,19 +218,16 @@ def _judge_first(
     shown = parse_memory(sliced["smi"].stdout)
     required = ["context"]
     judging.judge_loading(rows, answer)
-    if answer.report is not None:
-        foreign = answer.report.foreign
-        rows.require(
-            "stdout",
-            "what stands on the probe's stdout",
-            "one document",
-            foreign[0] if foreign else "",
-            holds=not foreign,
-            good="nothing but the probe's document stands on its stdout",
-        )
+    judge_stdout(rows, answer)
     if sliced["smi"].exit_status == 0:
         judging.judge_smi(rows, "smi-total", shown, known.foreign, card.uuid, limits.memory_mib[0])
-    judging.judge_totals(rows, answer, control, limits, card.uuid)
+    init, nvml = answer.event("look", "init"), answer.event("look", "nvml")
+    without = control.event("control", "nvml", 1)
+    device = init.device(card.uuid) if init else None
+    if init is not None and init.ok:
+        judging.judge_totals(rows, answer.event("look", "info"), device, limits.memory)
+        has_v2 = without is None or without.cards[0].v2.rc == 0
+        judging.judge_nvml(rows, nvml.card(card.uuid) if nvml else None, limits.memory, has_v2=has_v2)
     if not judging.judge_context(rows, answer, limits.memory, context):
         required.remove("context")
     judging.judge_plausible(rows, answer, shown, card.memory_mib or 0)
@@ -251,55 +249,11 @@ def _judge_second(
     inner = Rows("round2")
     answer = read_answer(sliced["limits-2"])
     shown = parse_memory(sliced["smi-2"].stdout)
+    init, nvml = answer.event("look", "init"), answer.event("look", "nvml")
     judging.judge_smi(inner, "smi-total", shown, known.foreign, card.uuid, limits.memory_mib[0])
-    info = answer.event("look", "info")
-    total = info.dlsym.total if info is not None and info.dlsym is not None else 0
-    inner.require("total", "", size_text(limits.memory), size_text(total), holds=total == limits.memory)
+    device = init.device(card.uuid) if init else None
+    judging.judge_totals(inner, answer.event("look", "info"), device, limits.memory)
+    judging.judge_nvml(inner, nvml.card(card.uuid) if nvml else None, limits.memory, has_v2=False)
     judging.judge_memory(inner, answer.process("alloc"))
     judging.judge_sm_limit(inner, "sm-limit", answer.log, limits.sm)
-    reached = {row.id.partition(".")[2] for row in inner.all}
-    missing = [name for name in ("smi-total", "total", "alloc-under", "alloc-over") if name not in reached]
-    expected = "; ".join(f"{row.id.partition('.')[2]} {row.expected}" for row in inner.wrong)
-    observed = "; ".join(f"{row.id.partition('.')[2]} {row.observed}" for row in inner.wrong)
-    if missing:
-        rows.failed(
-            "round2", f"{limits.text}: {missing[0]} was not reached", "an answer", answer.trouble or "none"
-        )
-    else:
-        rows.require(
-            "round2",
-            limits.text,
-            expected,
-            observed,
-            holds=not inner.wrong,
-            good=f"{limits.text}: totals, log line and allocations as in the first round",
-        )
-
-
-def _judge_endings(rows: Rows, outcomes: Iterable[Outcome]) -> None:
-    """Every container with limits ended with 0."""
-    ended = list(outcomes)
-    wrong = False
-    for outcome in ended:
-        answer = read_answer(outcome)
-        smi = outcome.role.startswith("smi")
-        why = ending(outcome, answer.log) if smi else answer.trouble
-        if why:
-            wrong = True
-            said = f" ({one_line(outcome.stdout)})" if smi and outcome.stdout.strip() else ""
-            rows.failed("exit", f"container {outcome.role}", "exit status 0", why + said)
-    if not wrong:
-        rows.passed("exit", f"{len(ended)} containers with limits ended with 0")
-
-
-def _judge_afterwards(run: CaseRun, rig: Rig, rows: Rows, card: Gpu) -> None:
-    """Whoever came to compute on the card meanwhile may have spoilt what was measured.
-
-    Raises:
-        Unjudged: something is wrong, and it may be for that reason.
-    """
-    came = [] if run.knobs.busy_ok else [t for t in rig.tenants("afterwards") if t.uuid == card.uuid]
-    if came and rows.wrong:
-        raise Unjudged(f"GPU {card.index} became busy during the run ({came[0]}), and not all was well")
-    if came:
-        rows.note("busy", Status.WARN, f"{came[0]} came to compute on GPU {card.index} during the run")
+    rows.fold("round2", limits.text, inner, dict.fromkeys(_REPEATED, 1))

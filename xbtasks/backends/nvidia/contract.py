@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from xbtasks.engine import Mount
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 __all__ = [
     "CACHE_FOLDER",
@@ -88,13 +91,13 @@ def mounts(library: str, preload: str, cache: str, lock: str) -> tuple[Mount, ..
     )
 
 
-def odd_between(seed: str, low: int, high: int, *, but: int) -> int:
-    """Return an odd number from ``low`` to ``high`` that ``seed`` alone decides, and that isn't ``but``.
+def odd_between(seed: str, low: int, high: int, *, but: Collection[int]) -> int:
+    """Return an odd number from ``low`` to ``high`` that ``seed`` alone decides, and that isn't in ``but``.
 
     Raises:
         ValueError: there is none.
     """
-    choices = [number for number in range(low | 1, high + 1, 2) if number != but]
+    choices = [number for number in range(low | 1, high + 1, 2) if number not in but]
     if not choices:
-        raise ValueError(f"no odd number from {low} to {high} but {but}")
+        raise ValueError(f"no odd number from {low} to {high} but {', '.join(map(str, but))}")
     return choices[int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8]) % len(choices)]

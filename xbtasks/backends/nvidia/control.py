@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from xbtasks.backends.nvidia.smi import Gpu
     from xbtasks.backends.nvidia.smi_memory import SmiMemory
 
-__all__ = ["control_event", "judge_control", "judge_reachable"]
+__all__ = ["control_event", "inconclusive", "judge_control", "judge_reachable"]
 
 
 def judge_reachable(rows: Rows, rig: Rig, bare: Outcome, cards: Sequence[Gpu]) -> SmiMemory:
@@ -64,39 +64,39 @@ def judge_control(rows: Rows, control: Answer, card: Gpu, above: int) -> int:
         Unjudged: that isn't so.
     """
     if control.trouble:
-        _inconclusive(rows, f"without the preload the probe fails: {control.trouble}")
+        inconclusive(rows, f"without the preload the probe fails: {control.trouble}")
     mapped, init = control.event("control", "maps"), control.event("control", "init")
     before, nvml = (control.event("control", "nvml", place) for place in range(2))
     info, granted = control.event("control", "info"), control_event(control, Family.ALLOC)
     if mapped is None or mapped.mapped:
-        _inconclusive(rows, f"the workload image preloads {LIBRARY} by itself")
+        inconclusive(rows, f"the workload image preloads {LIBRARY} by itself")
     if init is None or not init.ok:
-        _inconclusive(rows, f"CUDA doesn't start without the preload: {_why(init)}")
+        inconclusive(rows, f"CUDA doesn't start without the preload: {_why(init)}")
     if [device.uuid.casefold() for device in init.devices] != [card.uuid.casefold()]:
         seen = ", ".join(device.uuid for device in init.devices) or "none"
-        _inconclusive(rows, f"CUDA lists other devices than the GPU that was given: {seen}")
+        inconclusive(rows, f"CUDA lists other devices than the GPU that was given: {seen}")
     if nvml is None or not nvml.ok or before is None or info is None or info.dlsym is None:
-        _inconclusive(rows, f"NVML doesn't start without the preload: {_why(nvml)}")
+        inconclusive(rows, f"NVML doesn't start without the preload: {_why(nvml)}")
     total = nvml.cards[0].v1.total if nvml.cards else 0
     if total // MIB != card.memory_mib:
-        _inconclusive(
+        inconclusive(
             rows, f"without the preload NVML shows {size_text(total)}, the host {card.memory_mib} MiB"
         )
     if granted is None or not granted.ok:
         said = judging.result_text(granted)
         hint = "a lower --mem leaves the card room for it, or another card"
-        _inconclusive(rows, f"without the preload {size_text(above)} are not granted: {said}", hint)
+        inconclusive(rows, f"without the preload {size_text(above)} are not granted: {said}", hint)
     lacking = [
         family.function
         for family in questions.FAMILIES
         if (event := control_event(control, family)) is None or not (event.ok or judging.unsupported(event))
     ]
     if lacking:
-        _inconclusive(rows, f"without the preload {size_text(above)} are not granted by {lacking[0]}")
+        inconclusive(rows, f"without the preload {size_text(above)} are not granted by {lacking[0]}")
     pair = [control.event(name, "take") for name in ("pair-a", "pair-b")]
     if not all(event is not None and event.ok for event in pair):
         said = ", ".join(judging.result_text(event) for event in pair)
-        _inconclusive(rows, f"without the preload two processes don't get memory at a time: {said}")
+        inconclusive(rows, f"without the preload two processes don't get memory at a time: {said}")
     rows.passed(
         "control",
         f"without the preload NVML shows {card.memory_mib} MiB; {size_text(above)} are granted in every way",
@@ -111,6 +111,11 @@ def _why(event: Event | None) -> str:
     return event.why or judging.result_text(event)
 
 
-def _inconclusive(rows: Rows, why: str, hint: str = "") -> NoReturn:
+def inconclusive(rows: Rows, why: str, hint: str = "") -> NoReturn:
+    """Say why the control shows nothing.
+
+    Raises:
+        Unjudged: always.
+    """
     rows.note("control", Status.WARN, why)
     raise Unjudged(why, hint=hint)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from xbtasks.backends.nvidia.contract import LIBRARY, MIB
 from xbtasks.backends.nvidia.probe.operations import Family
-from xbtasks.backends.nvidia.probe.report import ABSENT
+from xbtasks.backends.nvidia.probe.report import ABSENT, Memory
 from xbtasks.backends.nvidia.questions import CROSSING, SLACK
 from xbtasks.backends.nvidia.rows import size_text
 from xbtasks.checks import Status
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from xbtasks.backends.nvidia.answers import Answer
-    from xbtasks.backends.nvidia.contract import Limits
     from xbtasks.backends.nvidia.hami_log import HamiLog
-    from xbtasks.backends.nvidia.probe.report import Event, Memory, Process
+    from xbtasks.backends.nvidia.probe.report import Card, Device, Event, Process
     from xbtasks.backends.nvidia.rows import Rows
     from xbtasks.backends.nvidia.smi_memory import SmiMemory
 
@@ -32,6 +31,7 @@ __all__ = [
     "judge_family",
     "judge_loading",
     "judge_memory",
+    "judge_nvml",
     "judge_plausible",
     "judge_shared",
     "judge_sm_limit",
@@ -107,47 +107,35 @@ def judge_smi(rows: Rows, name: str, memory: SmiMemory, known: Iterable[str], uu
         )
 
 
-def judge_totals(rows: Rows, answer: Answer, control: Answer, limits: Limits, uuid: str) -> None:
-    """Every call that tells a card's memory tells the limit."""
-    info, nvml = answer.event("look", "info"), answer.event("look", "nvml")
-    init = answer.event("look", "init")
-    without = control.event("control", "nvml")
-    limit = limits.memory
-    if info is not None:
-        _total(rows, "total", "cuMemGetInfo", info.dlsym, limit)
-        _total(rows, "getproc-total", "cuMemGetInfo by cuGetProcAddress", info.lookup, limit)
-        _total(rows, "getproc-total", "cuDeviceTotalMem by cuGetProcAddress", info.lookup_total, limit)
-    for device in init.devices if init else ():
-        if device.uuid.casefold() == uuid.casefold():
-            total = device.total
-            rows.require(
-                "device-total",
-                "cuDeviceTotalMem",
-                size_text(limit),
-                size_text(total) if device.total_rc == 0 else f"result {device.total_rc}",
-                holds=device.total_rc == 0 and total == limit,
-                good=f"cuDeviceTotalMem is {size_text(total)}",
-            )
-    for card in nvml.cards if nvml else ():
-        if card.uuid.casefold() != uuid.casefold():
-            continue
-        _total(rows, "nvml-v1", "nvmlDeviceGetMemoryInfo", card.v1, limit)
-        if without and without.cards[0].v2.rc and card.v2.rc:
-            rows.note("nvml-v2", Status.SKIP, "this driver has no nvmlDeviceGetMemoryInfo_v2")
-        else:
-            _total(rows, "nvml-v2", "nvmlDeviceGetMemoryInfo_v2", card.v2, limit)
+def judge_totals(rows: Rows, info: Event | None, device: Device | None, limit: int) -> None:
+    """CUDA tells the limit as the card's total; ``device`` is how it lists the card."""
+    _total(rows, "total", "cuMemGetInfo", info.dlsym if info else None, limit)
+    _total(rows, "getproc-total", "cuMemGetInfo by cuGetProcAddress", info.lookup if info else None, limit)
+    looked_up = info.lookup_total if info else None
+    _total(rows, "getproc-total", "cuDeviceTotalMem by cuGetProcAddress", looked_up, limit)
+    listed = Memory(device.total_rc, 0, device.total) if device else None
+    _total(rows, "device-total", "cuDeviceTotalMem", listed, limit)
+
+
+def judge_nvml(rows: Rows, card: Card | None, limit: int, *, has_v2: bool) -> None:
+    """NVML tells the limit as the card's total; ``has_v2`` tells whether the driver has the second call."""
+    _total(rows, "nvml-v1", "nvmlDeviceGetMemoryInfo", card.v1 if card else None, limit)
+    if has_v2:
+        _total(rows, "nvml-v2", "nvmlDeviceGetMemoryInfo_v2", card.v2 if card else None, limit)
+    else:
+        rows.note("nvml-v2", Status.SKIP, "this driver has no nvmlDeviceGetMemoryInfo_v2")
 
 
 def _total(rows: Rows, name: str, function: str, memory: Memory | None, limit: int) -> None:
-    if memory is None:
-        return
-    observed = size_text(memory.total) if memory.rc == 0 else f"result {memory.rc}"
+    observed = "not reached"
+    if memory is not None:
+        observed = size_text(memory.total) if memory.rc == 0 else f"result {memory.rc}"
     rows.require(
         name,
         f"{function} total",
         size_text(limit),
         observed,
-        holds=memory.rc == 0 and memory.total == limit,
+        holds=memory is not None and memory.rc == 0 and memory.total == limit,
         good=f"{function} total is {observed}",
     )
 
@@ -240,45 +228,45 @@ def judge_sm_limit(rows: Rows, name: str, log: HamiLog, sm: int, devices: int = 
     )
 
 
-def judge_memory(rows: Rows, process: Process | None, prefix: str = "") -> None:
-    """A card can be filled up to its limit, what crosses it is refused, and what was freed fits again."""
-    if process is None:
-        return
-    marked = process.event("mark")
-    part, rest, crossing, again = (process.event("take", place) for place in range(4))
-    freed = process.event("give")
-    if part is None or marked is None:
-        return
-    room = marked.size
+def judge_memory(rows: Rows, process: Process | None) -> None:
+    """A card can be filled up to its limit, what crosses it is refused, and what was freed fits again.
+
+    Each of the three has its row, also where it wasn't reached.
+    """
+    marked = process.event("mark") if process else None
+    part, rest, crossing, again = (process.event("take", place) if process else None for place in range(4))
+    freed = process.event("give") if process else None
+    room = marked.size if marked else 0
     granted = sum(event.size for event in (part, rest) if event is not None and event.ok)
-    under = part.ok and rest is not None and rest.ok
-    refused = next((event for event in (part, rest) if event is not None and not event.ok), None)
+    full = part is not None and part.ok and rest is not None and rest.ok
+    refused = rest if part is not None and part.ok else part
     rows.require(
-        f"{prefix}alloc-under",
+        "alloc-under",
         f"allocations up to {SLACK // MIB} MiB below the limit",
-        f"{size_text(room - SLACK)} granted",
+        f"{size_text(max(room - SLACK, 0))} granted",
         f"{size_text(granted)} granted, then {result_text(refused)}",
-        holds=under,
+        holds=full,
         good=f"{size_text(granted)} in two parts are granted, {SLACK // MIB} MiB below the limit",
     )
-    if crossing is not None and granted + crossing.size > room:
-        rows.require(
-            f"{prefix}alloc-over",
-            f"{size_text(CROSSING)} more, which cross the limit",
-            _RESULTS[OUT_OF_MEMORY],
-            result_text(crossing),
-            holds=crossing.rc == OUT_OF_MEMORY,
-            good=f"{size_text(CROSSING)} more, which cross the limit, are refused as out of memory",
-        )
-    if freed is not None and under:
-        rows.require(
-            f"{prefix}free-credit",
-            "as much as was freed",
-            "granted",
-            result_text(again) if freed.ok else f"the free gave result {freed.rc}",
-            holds=freed.ok and again is not None and again.ok,
-            good="what was freed fits again",
-        )
+    crosses = crossing is not None and granted + crossing.size > room
+    rows.require(
+        "alloc-over",
+        f"{size_text(CROSSING)} more, which cross the limit",
+        _RESULTS[OUT_OF_MEMORY],
+        result_text(crossing) if crosses else "the limit wasn't reached",
+        holds=crosses and crossing is not None and crossing.rc == OUT_OF_MEMORY,
+        good=f"{size_text(CROSSING)} more, which cross the limit, are refused as out of memory",
+    )
+    credited = freed is not None and freed.ok
+    observed = result_text(again) if full else "the limit wasn't reached"
+    rows.require(
+        "free-credit",
+        "as much as was freed",
+        "granted",
+        observed if credited or freed is None else f"the free gave result {freed.rc}",
+        holds=full and credited and again is not None and again.ok,
+        good="what was freed fits again",
+    )
 
 
 def judge_family(

@@ -6,11 +6,14 @@ context against the limit, so sizes are measured by the room that is left once t
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from xbtasks.backends.nvidia.contract import LIBRARY, MIB
 from xbtasks.backends.nvidia.probe import operations as op
 from xbtasks.backends.nvidia.probe.operations import Family
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "ABOVE",
@@ -18,6 +21,7 @@ __all__ = [
     "FAMILIES",
     "LAUNCHES",
     "SLACK",
+    "control_card",
     "control_group",
     "control_pair",
     "family_group",
@@ -25,6 +29,7 @@ __all__ = [
     "memory_group",
     "rate_group",
     "shared_groups",
+    "together_group",
 ]
 
 FAMILIES: Final = (Family.GETPROC, Family.MANAGED, Family.PITCH, Family.ASYNC, Family.POOL, Family.VMM)
@@ -48,14 +53,24 @@ LAUNCHES: Final = op.rate(_BLOCKS, _CYCLES, _WARM_MS, _MEASURE_MS)
 
 
 def look_group() -> tuple[str, ...]:
-    """Ask in every way how much memory there is."""
+    """Ask in every way how much memory there is, of the first card once it has a context."""
     return ("look", op.maps(LIBRARY), op.INIT, op.device(0), op.NVML, op.INFO)
 
 
 def control_group(size: int) -> tuple[str, ...]:
     """Without limits: the same questions, and ``size`` bytes in every way, which is above all limits."""
-    takes = [word for family in (Family.ALLOC, *FAMILIES) for word in (op.take(family, 0, size), op.give(0))]
+    takes = (word for family in (Family.ALLOC, *FAMILIES) for word in _take_and_give(family, size))
     return ("control", op.maps(LIBRARY), op.INIT, op.NVML, op.device(0), op.NVML, op.INFO, *takes)
+
+
+def control_card(ordinal: int, size: int) -> tuple[str, ...]:
+    """Without limits: one card of several, and ``size`` bytes of it."""
+    name = f"card-{ordinal}"
+    return (name, op.INIT, op.NVML, op.device(ordinal), op.NVML, op.INFO, *_take_and_give(Family.ALLOC, size))
+
+
+def _take_and_give(family: Family, size: int) -> tuple[str, str]:
+    return op.take(family, 0, size), op.give(0)
 
 
 def control_pair(size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -73,6 +88,7 @@ def memory_group(limit: int, context: int, ordinal: int = 0, name: str = "alloc"
     part = op.take(Family.ALLOC, 0, op.of_room(3, 4))
     return (
         *_begin(name, limit, context, ordinal),
+        op.INFO,
         part,
         op.take(Family.ALLOC, 1, op.of_room(1, 4, -SLACK)),
         op.take(Family.ALLOC, 2, CROSSING),
@@ -106,6 +122,20 @@ def shared_groups(limit: int, context: int) -> tuple[tuple[str, ...], tuple[str,
         op.take(Family.ALLOC, 1, CROSSING),
     )
     return first, second
+
+
+def together_group(limits: Sequence[int], contexts: Sequence[int]) -> tuple[str, ...]:
+    """One process fills every card in turn and crosses each one's limit, the others being full or empty."""
+    words = ["together", op.INIT, op.NVML]
+    for ordinal, (limit, context) in enumerate(zip(limits, contexts, strict=True)):
+        words += [
+            op.device(ordinal),
+            op.mark(limit, limit - context),
+            op.take(Family.ALLOC, ordinal, op.of_room(plus=-SLACK)),
+            op.NVML,
+            op.take(Family.ALLOC, len(limits) + ordinal, CROSSING),
+        ]
+    return tuple(words)
 
 
 def rate_group() -> tuple[str, ...]:

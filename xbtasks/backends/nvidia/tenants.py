@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.backends.nvidia.hardware import ask_smi
-from xbtasks.errors import CannotJudge
+from xbtasks.hardware import Unjudged
 from xbtasks.hostprobe import Answers, one_line, unusable
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ def read_tenants(reply: SectionReply) -> tuple[Tenant, ...]:
     """Return who computes on the host's cards.
 
     Raises:
-        CannotJudge: nvidia-smi doesn't say.
+        Unjudged: nvidia-smi doesn't say.
     """
     answers = Answers(reply)
     trouble = unusable(answers, "nvidia-smi")
     answer = answers.answer("gpus")
     if trouble is not None or answer is None or answer.exit_status != 0:
         said = trouble.text if trouble else (answer.stdout if answer else "") or answers.stderr
-        raise CannotJudge(
+        raise Unjudged(
             f"nvidia-smi doesn't tell who computes on the GPUs: {one_line(said)}",
             hint="--busy-ok runs the case all the same",
         )
@@ -62,7 +62,7 @@ def read_tenants(reply: SectionReply) -> tuple[Tenant, ...]:
 def _tenant(line: str) -> Tenant:
     row = next(csv.reader([line], skipinitialspace=True), [])
     if len(row) < len(_FIELDS) or not row[0].startswith("GPU-"):
-        raise CannotJudge(
+        raise Unjudged(
             f"not a row of processes: {one_line(line)}", hint="--busy-ok runs the case all the same"
         )
     return Tenant(row[0].strip(), one_line(row[1]), one_line(",".join(row[3:])) or "a process without a name")

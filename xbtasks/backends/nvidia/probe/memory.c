@@ -5,7 +5,7 @@
 #include "probe.h"
 
 enum kind { NOTHING, ADDRESS, STREAM_ORDERED, PHYSICAL };
-enum { SLOTS = 8, MANAGED_GLOBAL = 1, PITCH_ROW = 1 << 20 };
+enum { SLOTS = 2 * CARDS, MANAGED_GLOBAL = 1, PITCH_ROW = 1 << 20 };
 
 static struct {
     uint64_t at;

@@ -71,6 +71,14 @@ class Event:
         """Whether it succeeded."""
         return self.rc == 0
 
+    def device(self, uuid: str) -> Device | None:
+        """Return the device of that UUID, or None."""
+        return next((item for item in self.devices if item.uuid.casefold() == uuid.casefold()), None)
+
+    def card(self, uuid: str) -> Card | None:
+        """Return the card of that UUID, or None."""
+        return next((item for item in self.cards if item.uuid.casefold() == uuid.casefold()), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
