@@ -105,7 +105,10 @@ def _show_verdict(result: Result, console: Console) -> None:
     if result.simulated:
         console.say("SIMULATED: the engine is the simulated accelerator host; no accelerator was involved.")
     where = f"host {result.host}, engine {result.engine}" if result.engine else f"host {result.host}"
-    reason = f": {one_line(result.reason)}" if result.reason else ""
+    reason = one_line(result.reason)
+    if reason:
+        # what stands behind a PASS are its terms: nothing is wrong
+        reason = f" ({reason})" if result.verdict is Verdict.PASS else f": {reason}"
     console.say(f"{console.status(result.verdict)}{reason}")
     console.say(f"  {where}, exit code {int(result.exit_code)}")
     if result.evidence:
