@@ -18,6 +18,7 @@ from xbtasks.backends.ascend.quota import (
     judge_baseline,
     judge_fill,
     judge_shared,
+    least_together,
     require_room,
     wants_line,
 )
@@ -152,4 +153,5 @@ def _judged(measured: _Measured, slices: dict[str, Slice]) -> list[Check]:
         rows += judge_fill(_CASE, name, part, sizes, measured.context, measured.said[name])
     first = slices["first"]
     sizes = Sizes.of(first.memory_mib)
-    return rows + judge_shared(_CASE, first, sizes, measured.context, measured.said["pair"])
+    least = least_together(sizes, measured.context, measured.said["first"][-1])
+    return rows + judge_shared(_CASE, first, sizes, least, measured.said["pair"])

@@ -6,8 +6,9 @@ The process lives on for half a second after the last one: vcann-rt's log is asy
 written when it ends is lost.
 
 ``begin``: use the device, and where that works take one chunk. ``fill CHUNK CAP``: take chunks until one is
-refused or CAP is passed. ``measure CHUNK CAP``: the same, after a second process has shown what a context
-costs. ``pair CHUNK CAP FIRST``: take FIRST, and let a second process fill the rest. Sizes are in bytes.
+refused or CAP is passed, and ask for two more in each of ACL's other ways. ``measure CHUNK CAP``: the same,
+after a second process has shown what a context costs. ``pair CHUNK CAP FIRST``: take FIRST, and let a
+second process fill the rest. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import time
 from pathlib import Path
 
 LIBRARIES = ("libvruntime.so", "libruntime.so", "libascendcl.so")
+FAMILIES = ("align32", "cached")
 LEAD = "xbtasks-probe "
 
 
@@ -48,9 +50,12 @@ class PyAcl:
         free, total, code = self.acl.rt.get_mem_info(kind)
         return int(free), int(total), int(code)
 
-    def malloc(self, size: int) -> tuple[int, int]:
-        """Return an address and the code."""
-        pointer, code = self.acl.rt.malloc(size, 0)
+    def malloc(self, size: int, family: str = "") -> tuple[int, int] | None:
+        """Return an address and the code; None where there is no such family."""
+        function = getattr(self.acl.rt, f"malloc_{family}" if family else "malloc", None)
+        if function is None:
+            return None
+        pointer, code = function(size, 0)
         return int(pointer or 0), int(code)
 
 
@@ -75,10 +80,13 @@ class Acl:
         code = int(self.acl.aclrtGetMemInfo(kind, self.c.byref(free), self.c.byref(total)))
         return int(free.value), int(total.value), code
 
-    def malloc(self, size: int) -> tuple[int, int]:
-        """Return an address and the code."""
+    def malloc(self, size: int, family: str = "") -> tuple[int, int] | None:
+        """Return an address and the code; None where there is no such family."""
+        function = getattr(self.acl, f"aclrtMalloc{family.title()}", None)
+        if function is None:
+            return None
         pointer = self.c.c_void_p(None)
-        code = int(self.acl.aclrtMalloc(self.c.byref(pointer), self.c.c_size_t(size), 0))
+        code = int(function(self.c.byref(pointer), self.c.c_size_t(size), 0))
         return int(pointer.value or 0), code
 
 
@@ -124,8 +132,15 @@ class Device:
 
     def take(self, size: int) -> int:
         """Allocate ``size`` bytes and keep them; returns ACL's code, -2 for a success without an address."""
-        pointer, code = self.acl.malloc(size)
+        pointer, code = self.acl.malloc(size) or (0, -3)
         return code if code or pointer else -2
+
+    def take_otherwise(self, size: int) -> None:
+        """Ask for ``size`` bytes in the other ways that there are, and print ACL's codes."""
+        for family in FAMILIES:
+            answer = self.acl.malloc(size, family)
+            if answer is not None:
+                say(self.who, "family", rc=answer[1], why=family)
 
     def fill(self, chunk: int, cap: int) -> None:
         """Take chunks until one is refused or ``cap`` bytes are passed."""
@@ -136,6 +151,8 @@ class Device:
                 break
             total += chunk
         say(self.who, "fill", rc=code, size=total, chunk=chunk)
+        if code:
+            self.take_otherwise(2 * chunk)
 
 
 def second(mode: str, *values: int) -> subprocess.Popen[str]:

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from xbtasks.backends.ascend.contract import Slice
     from xbtasks.backends.ascend.report import Event
 
-__all__ = ["CARD_FULL", "Sizes", "judge_baseline", "judge_fill", "judge_shared", "require_room", "wants_line"]
+__all__ = [
+    "CARD_FULL",
+    "Sizes",
+    "judge_baseline",
+    "judge_fill",
+    "judge_shared",
+    "least_together",
+    "require_room",
+    "wants_line",
+]
 
 REFUSED: Final = 300000
 CARD_FULL: Final = 207001
@@ -130,12 +139,16 @@ def judge_fill(
         )
     rows += _capped(case, "ceiling", f"{name} round", part, filled.size, filled)
     rows.append(_line(case, f"{name} round", part, sizes, tries))
-    rows.append(_floor(case, "floor", f"{name} round", sizes, filled.size, context))
+    rows.append(_floor(case, f"{name} round", sizes, filled.size, context))
+    rows += _families(case, f"{name} round", said)
     return rows
 
 
-def judge_shared(case: str, part: Slice, sizes: Sizes, context: int, tries: list[Said]) -> list[Check]:
-    """Return the rows of two processes of one container: their memory and their contexts are one sum."""
+def judge_shared(case: str, part: Slice, sizes: Sizes, alone: int, tries: list[Said]) -> list[Check]:
+    """Return the rows of two processes of one container: their memory and their contexts are one sum.
+
+    ``alone`` is the least that both must get together: see :func:`least_together`.
+    """
     said = tries[-1]
     where = "two processes"
     rows = [mapped_row(case, where, said)]
@@ -155,8 +168,23 @@ def judge_shared(case: str, part: Slice, sizes: Sizes, context: int, tries: list
         case, "shared", f"{where}, {_mib(first.size)} and {_mib(second.size)}", part, total, second
     )
     rows.append(_line(case, where, part, sizes, tries))
-    rows.append(_floor(case, "shared", where, sizes, total, 2 * context))
+    if total < alone or second.size == 0:
+        text = f"at least {_mib(alone)}, which one process got less another context"
+        rows.append(failed(row, f"{where}: the second was refused too early", text, _mib(total)))
     return rows
+
+
+def least_together(sizes: Sizes, context: int, single: Said) -> int:
+    """Return the least that two processes must get, from what ``single`` got of the same quota.
+
+    They get another context less. What that costs is what the card shows, or vcann-rt's own count where that
+    is more and not out of all proportion.
+    """
+    filled = single.report.event("fill")
+    if filled is None:
+        return 0
+    counted = max((line.used - filled.size for line in single.log.refusals), default=0)
+    return max(0, filled.size - max(context, min(counted, context + sizes.slack)) - 2 * sizes.chunk)
 
 
 def _came_to(case: str, where: str, said: Said, filled: Event | None, rows: list[Check]) -> bool:
@@ -206,6 +234,17 @@ def _capped(case: str, check: str, where: str, part: Slice, size: int, last: Eve
     return rows
 
 
+def _families(case: str, where: str, said: Said) -> list[Check]:
+    """Judge ACL's other ways to take memory, which are asked once the quota is full."""
+    asked = [event for event in said.report.events if event.op == "family"]
+    given = [event.why for event in asked if event.rc == 0]
+    row = f"{case}.families"
+    if given:
+        return [failed(row, f"{where}: a full quota gives more, in another way", "refused", ", ".join(given))]
+    names = ", ".join(f"{event.why} {event.rc}" for event in asked)
+    return [Check(row, Status.PASS, f"{where}: refused in other ways too: {names}")] if asked else []
+
+
 def _line(case: str, where: str, part: Slice, sizes: Sizes, tries: list[Said]) -> Check:
     """Judge the lines that tell of refusals: the quota's exact bytes, and numbers that add up."""
     row = f"{case}.oom-line"
@@ -214,17 +253,18 @@ def _line(case: str, where: str, part: Slice, sizes: Sizes, tries: list[Said]) -
     if not lines:
         return failed(row, f"{where}: no Out of memory! line in {len(tries)} tries", expected, "none")
     for line in lines:
-        asked = sizes.chunk <= line.request <= sizes.chunk + _PADDING
+        # the other ways are asked for two chunks, so that one less padded isn't just within the quota
+        asked = any(0 <= line.request - chunks * sizes.chunk <= _PADDING for chunks in (1, 2))
         if line.quota != part.memory or not line.adds_up or not asked:
             return failed(row, f"{where}: the Out of memory! line has other numbers", expected, str(line))
     detail = f"{where}: {lines[-1]} bytes: the quota's own bytes, and they add up"
     return Check(row, Status.PASS, f"{detail}; {len(tries)} tries" if len(tries) > 1 else detail)
 
 
-def _floor(case: str, check: str, where: str, sizes: Sizes, size: int, contexts: int) -> Check:
-    row = f"{case}.{check}"
-    least = max(0, sizes.quota - contexts - sizes.chunk - sizes.slack)
-    text = f"at least {_mib(least)}: the quota less contexts of {_mib(contexts)}, a chunk and some slack"
+def _floor(case: str, where: str, sizes: Sizes, size: int, context: int) -> Check:
+    row = f"{case}.floor"
+    least = max(0, sizes.quota - context - sizes.chunk - sizes.slack)
+    text = f"at least {_mib(least)}: the quota less a context of {_mib(context)}, a chunk and some slack"
     if size < least:
         return failed(row, f"{where}: refused too early", text, _mib(size))
     return Check(row, Status.PASS, f"{where}: {_mib(size)} were given, {text}")
