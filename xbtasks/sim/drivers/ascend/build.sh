@@ -14,7 +14,7 @@ driver="${out}/lib64/driver"
 
 compile() {
     # shellcheck disable=SC2086 # flags are several words
-    gcc ${flags} -DSIM_NODE_SOCKET="\"${socket}\"" -I"${node}" -Icommon -Ihal "$@"
+    ${CC:-gcc} ${flags} -DSIM_NODE_SOCKET="\"${socket}\"" -I"${node}" -Icommon -Ihal "$@"
 }
 
 mkdir -p "${driver}" "${out}/lib64/common" "${out}/dcmi"
