@@ -208,7 +208,7 @@ def test_tenants_are_listed_by_what_they_do(tmp_path: Path) -> None:
 def test_a_lost_card_answers_nothing(tmp_path: Path) -> None:
     process = Process(driver_of(tmp_path, cards=[{"fault": "lost"}]), Ledger(), 1, lambda index: True)
     assert process.status("memory", 0) is Status.LOST
-    assert process.status("run", 0, 5) is Status.LOST
+    assert process.status("ran", 0, 5, 6) is Status.LOST
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,9 @@ def test_a_lost_card_answers_nothing(tmp_path: Path) -> None:
         "name x",
         "processes 0",
         "processes x C",
-        "run",
+        "ran",
+        "ran 0 5",
+        "ran 0 6 5",
     ],
 )
 def test_a_question_that_makes_no_sense_gets_an_answer(question: str, host: Callable[[int], Process]) -> None:
@@ -236,31 +238,39 @@ def test_a_question_that_makes_no_sense_gets_an_answer(question: str, host: Call
 def test_kernels_follow_one_another_whoever_launches_them() -> None:
     ledger = Ledger()
     one, two = ledger.open(1), ledger.open(2)
-    assert ledger.run(one, "a", 100, 10) == 110
-    assert ledger.run(two, "a", 100, 10) == 120
-    assert ledger.run(one, "a", 105, 10) == 130
-    assert ledger.run(two, "b", 100, 10) == 110
-    assert ledger.run(one, "a", 500, 10) == 510
+    assert ledger.run(one, "a", SECOND, 10) == SECOND + 10
+    assert ledger.run(two, "a", SECOND, 10) == SECOND + 20
+    assert ledger.run(one, "a", SECOND + 5, 10) == SECOND + 30
+    assert ledger.run(two, "b", SECOND, 10) == SECOND + 10
+
+
+def test_a_kernel_that_comes_a_little_late_follows_at_once() -> None:
+    ledger = Ledger()
+    account, late = ledger.open(1), 9_000_000
+    assert ledger.run(account, "a", SECOND, 10) == SECOND + 10
+    assert ledger.run(account, "a", SECOND + 10 + late, 10) == SECOND + 20
+    assert ledger.run(account, "a", SECOND + 21 + late, 10) == SECOND + 31 + late
 
 
 def test_what_a_process_queued_goes_with_it() -> None:
     ledger = Ledger()
     one, two = ledger.open(1), ledger.open(2)
-    ledger.run(one, "a", 0, SECOND)
+    ledger.run(one, "a", SECOND, SECOND)
     ledger.close(one)
-    assert ledger.run(two, "a", 10, 5) == 15
+    assert ledger.last_end("a") == 0
+    assert ledger.run(two, "a", SECOND + 10, 5) == ledger.last_end("a") == SECOND + 15
 
 
 def test_how_long_a_card_was_busy_is_known_by_process() -> None:
     ledger = Ledger()
     one, two = ledger.open(1), ledger.open(2)
-    ledger.run(one, "a", 0, 100)
-    ledger.run(two, "a", 0, 50)
-    ledger.run(one, "a", 200, 100)
-    assert ledger.busy("a", 0, 1000) == {1: 200, 2: 50}
-    assert ledger.busy("a", 50, 125) == {1: 50, 2: 25}
-    assert ledger.busy("a", 150, 200) == {1: 0, 2: 0}
-    assert ledger.busy("b", 0, 1000) == {}
+    ledger.run(one, "a", SECOND, 100)
+    ledger.run(two, "a", SECOND, 50)
+    ledger.run(one, "a", 2 * SECOND, 100)
+    assert ledger.busy("a", 0, 3 * SECOND) == {1: 200, 2: 50}
+    assert ledger.busy("a", SECOND + 50, SECOND + 125) == {1: 50, 2: 25}
+    assert ledger.busy("a", SECOND + 150, 2 * SECOND) == {1: 0, 2: 0}
+    assert ledger.busy("b", 0, 3 * SECOND) == {}
 
 
 def test_what_is_long_past_is_forgotten() -> None:
@@ -285,8 +295,9 @@ def test_utilization_is_that_of_the_last_whole_sample(
 ) -> None:
     one, two = host(10), host(11)
     clock[0] = 60 * SAMPLE_NS
-    assert one.ask("run", 0, SAMPLE_NS // 4) == ["0", str(clock[0] + SAMPLE_NS // 4)]
-    assert two.ask("run", 0, SAMPLE_NS // 2) == ["0", str(clock[0] + 3 * SAMPLE_NS // 4)]
+    quarter = SAMPLE_NS // 4
+    assert one.ask("ran", 0, clock[0], clock[0] + quarter) == []
+    assert two.ask("ran", 0, clock[0] + quarter, clock[0] + 3 * quarter) == []
     assert one.ask("utilization", 0, 0) == ["0"]
     clock[0] = 61 * SAMPLE_NS
     at = str((clock[0] + 1000 * SECOND) // 1000)
@@ -305,7 +316,7 @@ def test_a_card_without_utilization_by_process_has_the_newer_call(
     card = replace(process.driver.cards[0], process_utilization=False)
     process.driver = replace(process.driver, cards=(card, *process.driver.cards[1:]))
     clock[0] = 60 * SAMPLE_NS
-    process.ask("run", 0, SAMPLE_NS)
+    process.ask("ran", 0, clock[0], clock[0] + SAMPLE_NS)
     clock[0] = 61 * SAMPLE_NS
     assert process.status("utilization", 0, 0) is Status.UNSUPPORTED
     assert process.ask("busy", 0, 0)[1::2] == ["10", "100"]

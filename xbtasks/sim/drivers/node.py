@@ -11,12 +11,14 @@ tabs between them, as ``nvidia/answers.py`` lists them, and ``ascend/answers.py`
 
 from __future__ import annotations
 
+import mmap
 import os
 import selectors
 import socket
 import stat
 import struct
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +38,8 @@ __all__ = ["main", "peer_pid", "sees_device"]
 
 _LARGEST: Final = 1 << 16
 _CREDENTIALS: Final = struct.Struct("3i")  # struct ucred
+_END: Final = struct.Struct("=Q")
+_TIMELINE_CARDS: Final = 32
 
 
 def peer_pid(connection: socket.socket) -> int:
@@ -109,13 +113,31 @@ class _Peer:
                 answer = self._ascend.answer(inventory.ascend, fields[1:])
             else:
                 answer = self._answerer.answer(inventory.nvidia, fields)
-            self.connection.send("\t".join(answer).encode()[:_LARGEST])
+            if answer:
+                self.connection.send("\t".join(answer).encode()[:_LARGEST])
         except OSError:  # it was killed meanwhile
             return False
         return True
 
 
-def serve(listener: socket.socket, inventory: Inventory) -> None:
+class Timeline:
+    """The file that says until when each NVIDIA card has work (``nvidia/cuda/timeline.h``)."""
+
+    def __init__(self, file: Path) -> None:
+        size = _TIMELINE_CARDS * _END.size
+        with file.open("wb+") as handle:
+            handle.truncate(size)
+            self._ends = mmap.mmap(handle.fileno(), size)
+        file.chmod(0o666)
+
+    def drop(self, index: int, end: int) -> None:
+        """Let a card have no work after ``end``: who gave it more has gone."""
+        place = index * _END.size
+        if index < _TIMELINE_CARDS and _END.unpack_from(self._ends, place)[0] > max(end, time.monotonic_ns()):
+            _END.pack_into(self._ends, place, end)
+
+
+def serve(listener: socket.socket, inventory: Inventory, timeline: Timeline) -> None:
     """Answer whoever connects, for ever."""
     ledger = Ledger()
     shares: dict[int, bool] = {}
@@ -133,6 +155,9 @@ def serve(listener: socket.socket, inventory: Inventory) -> None:
                     selector.unregister(peer.connection)
                     peer.connection.close()
                     ledger.close(peer.account)
+                    for card in inventory.nvidia.cards:
+                        if card.uuid in peer.account.uses:
+                            timeline.drop(card.index, ledger.last_end(card.uuid))
 
 
 def main() -> int:
@@ -148,8 +173,9 @@ def main() -> int:
         listener.bind(path)
         Path(path).chmod(0o666)  # a container's process may be anybody
         listener.listen(128)
+        timeline = Timeline(Path(path).with_name("timeline"))
         print(os.getpid(), flush=True)
-        serve(listener, inventory)
+        serve(listener, inventory, timeline)
     return 0
 
 

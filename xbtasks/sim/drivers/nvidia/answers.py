@@ -11,7 +11,8 @@ hello                        fault, driver, library, CUDA version, number of car
 memory CARD                  bytes in use
 take / give CARD BYTES       nothing
 enter / leave CARD           nothing; ``enter`` takes the context's memory, ``leave`` gives it back
-run CARD NANOSECONDS         when the kernel ends (monotonic clock)
+ran CARD START END           no answer at all: a kernel that the timeline has, in nanoseconds of the
+                             monotonic clock
 processes CARD TYPE          for each process its id and bytes; TYPE is C (compute) or G (graphics)
 load CARD                    how busy the card was in the last sample, in percent
 utilization CARD SINCE       for each process that was busy its id, the sample's time (microseconds
@@ -105,9 +106,9 @@ class Answerer:
                     return _only(Status.INVALID)
                 self._ledger.give(self._account, card.uuid, card.context)
                 return _only(Status.OK)
-            case "run", [duration]:
-                end = self._ledger.run(self._account, card.uuid, time.monotonic_ns(), duration)
-                return [str(Status.OK), str(end)]
+            case "ran", [start, end] if start <= end:
+                self._ledger.note(self._account, card.uuid, start, end)
+                return []
             case "load", []:
                 busy = sum(self._ledger.busy(card.uuid, *_last_sample()).values())
                 return [str(Status.OK), str(min(100, round(100 * busy / SAMPLE_NS)))]

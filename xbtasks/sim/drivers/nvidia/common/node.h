@@ -32,6 +32,12 @@ enum node_status node_ask(struct node_answer *answer, const char *format, ...) _
 /* The same, where only the status or one number matters (0 if there is none). */
 enum node_status node_tell(uint64_t *number, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Tells the node something that it doesn't answer; tells whether it could be told. */
+int node_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The path of a file beside the node's socket; tells whether it fits. */
+int node_file(char *path, size_t size, const char *name);
+
 /* A field as a number; 0 if there is no such field or it isn't one. */
 uint64_t node_number(const struct node_answer *answer, int field);
 

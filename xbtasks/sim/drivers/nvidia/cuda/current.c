@@ -1,5 +1,6 @@
 /* The context that is current in a thread. */
 #include "state.h"
+#include "timeline.h"
 
 enum { DEPTH = 32 };
 
@@ -130,7 +131,9 @@ CUDA_API CUresult cuCtxSynchronize(void)
     CUresult result;
     CUcontext context = cuda_current(&result);
 
-    if (context != NULL)
-        cuda_sleep_until(context->end);
-    return result;
+    if (context == NULL)
+        return result;
+    timeline_flush();
+    cuda_sleep_until(context->end);
+    return CUDA_SUCCESS;
 }

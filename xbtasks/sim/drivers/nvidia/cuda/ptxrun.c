@@ -4,13 +4,14 @@
 
 #include "ptx.h"
 
-enum { STEP_CYCLES = 4, MEMORY_CYCLES = 400, MOST_STEPS = 4000000 };
+enum { STEP_CYCLES = 4, MEMORY_CYCLES = 400, READ_CYCLES = 20 };
+enum { READS = 50000, MOST_DOUBLINGS = 32, MOST_STEPS = 40000000 };
 
 struct thread {
     const struct ptx *ptx;
     void **parameters;
     int clock_mhz;
-    uint64_t cycles, registers[PTX_REGISTERS];
+    uint64_t cycles, reads, registers[PTX_REGISTERS];
 };
 
 static uint64_t value_of(const struct thread *thread, const struct ptx_operand *operand)
@@ -131,6 +132,15 @@ static uint64_t compute(const struct ptx_instruction *instruction, uint64_t a, u
     }
 }
 
+/* Reading a clock takes its time. A thread that does nothing but wait for one is brought to its end sooner: the more
+ * often it has read, the longer a read takes, which is little against the time that has gone by. */
+static uint64_t read_cycles(struct thread *thread)
+{
+    uint64_t doublings = thread->reads++ / READS;
+
+    return (uint64_t)READ_CYCLES << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
+}
+
 static void perform(struct thread *thread, const struct ptx_instruction *instruction)
 {
     const struct ptx_operand *operands = instruction->operands;
@@ -140,6 +150,8 @@ static void perform(struct thread *thread, const struct ptx_instruction *instruc
     thread->cycles += STEP_CYCLES;
     if (instruction->operation == PTX_LOAD && operands[1].kind != PTX_PARAMETER)
         thread->cycles += MEMORY_CYCLES;
+    if (operands[1].kind == PTX_CLOCK || operands[1].kind == PTX_TIMER)
+        thread->cycles += read_cycles(thread);
     if (instruction->operation == PTX_SLEEP)
         thread->cycles += value_of(thread, &operands[0]) * (uint64_t)thread->clock_mhz / 1000;
     if (operands[0].kind != PTX_REGISTER)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "state.h"
+#include "timeline.h"
 
 struct CUstream_st {
     CUcontext context;
@@ -27,11 +28,9 @@ static uint64_t end_of(CUcontext context, CUstream stream)
 CUresult cuda_run(CUcontext context, CUstream stream, uint64_t nanoseconds)
 {
     uint64_t end;
-    CUresult result = cuda_result(
-        node_tell(&end, "run\t%u\t%llu", cuda_device(context->device)->card.index, (unsigned long long)nanoseconds));
 
-    if (result != CUDA_SUCCESS)
-        return result;
+    if (!timeline_book(cuda_device(context->device)->card.index, nanoseconds, &end))
+        return CUDA_ERROR_UNKNOWN;
     cuda_lock();
     if (!is_default(stream))
         stream->end = end;
@@ -76,9 +75,11 @@ CUDA_API CUresult cuStreamSynchronize(CUstream stream)
     CUresult result;
     CUcontext context = cuda_current(&result);
 
-    if (context != NULL)
-        cuda_sleep_until(end_of(context, stream));
-    return result;
+    if (context == NULL)
+        return result;
+    timeline_flush();
+    cuda_sleep_until(end_of(context, stream));
+    return CUDA_SUCCESS;
 }
 
 CUDA_API CUresult cuStreamQuery(CUstream stream)
@@ -131,6 +132,7 @@ CUDA_API CUresult cuEventSynchronize(CUevent event)
 {
     if (event == NULL)
         return CUDA_ERROR_INVALID_HANDLE;
+    timeline_flush();
     cuda_sleep_until(event->time);
     return cuda_ready();
 }

@@ -65,7 +65,7 @@ static int print_process(struct smi *smi, unsigned int card, const nvmlProcessIn
         snprintf(memory, sizeof memory, "%lluMiB", info->usedGpuMemory >> 20);
     if (length > 33)
         memcpy(name, name + length - 33, 34);
-    printf("| %4u   N/A  N/A %15u %6s   %s%-*s %10s |\n", card, info->pid, type, length > 33 ? "..." : "",
+    printf("| %4u   N/A  N/A %15u %6s   %s%-*s %9s |\n", card, info->pid, type, length > 33 ? "..." : "",
            length > 33 ? 33 : 36, name, memory);
     return 1;
 }
