@@ -97,6 +97,9 @@ def test_every_field_can_be_given(tmp_path: Path) -> None:
 def test_die_ids_are_five_words_of_their_own_and_stay(tmp_path: Path) -> None:
     dies = read(tmp_path, model="910_93", cards=[{}, {}]).dies
     assert dies == read_driver(tmp_path / "inventory.json").dies
+    (tmp_path / "other").mkdir()
+    others = read(tmp_path / "other", model="910_93", cards=[{}, {}]).dies
+    assert not {die.die_id for die in dies} & {die.die_id for die in others}
     ids = [words for die in dies for words in (die.die_id, die.ndie_id)]
     assert all(re.fullmatch(r"(?:[0-9A-F]{8} ){4}[0-9A-F]{8}", words) for words in ids)
     assert len(set(ids)) == len(ids)

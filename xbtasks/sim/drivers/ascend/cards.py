@@ -116,7 +116,7 @@ def read_driver(file: Path) -> Driver:
     other_cards = part.take("other_cards", default=False)
     dies: list[Die] = []
     for index, card in enumerate(part.parts("cards")):
-        dies += _card(card, index, model, first=len(dies))
+        dies += _card(card, index, model, len(dies), str(file))
     part.finish()
     _check(part, dies)
     return Driver(model, version, firmware, fault, other_cards, tuple(dies))
@@ -131,14 +131,16 @@ def _check(part: Part, dies: list[Die]) -> None:
         raise Refused(f"{part.where}: two cards have the same npu_id")
 
 
-def _card(part: Part, index: int, model: Model, *, first: int) -> list[Die]:
+def _card(part: Part, index: int, model: Model, first: int, host: str) -> list[Die]:
     npu_id = part.take("npu_id", index)
     given = part.parts("dies") if part.has("dies") else [Part(part.where, {}) for _ in range(model.dies)]
     part.finish()
-    return [_die(die, model, (npu_id, chip, len(given)), first + chip) for chip, die in enumerate(given)]
+    return [
+        _die(die, model, (npu_id, chip, len(given)), first + chip, host) for chip, die in enumerate(given)
+    ]
 
 
-def _die(part: Part, model: Model, place: tuple[int, int, int], logic_id: int) -> Die:
+def _die(part: Part, model: Model, place: tuple[int, int, int], logic_id: int, host: str) -> Die:
     npu_id, chip_id, chips = place
     phy_id = part.take("phy_id", logic_id)
     die = Die(
@@ -147,8 +149,8 @@ def _die(part: Part, model: Model, place: tuple[int, int, int], logic_id: int) -
         chips=chips,
         logic_id=logic_id,
         phy_id=phy_id,
-        die_id=part.take("die_id", "") or _words(f"die {phy_id}"),
-        ndie_id=part.take("ndie_id", "") or _words(f"ndie {phy_id}"),
+        die_id=part.take("die_id", "") or _words(f"{host} die {phy_id}"),
+        ndie_id=part.take("ndie_id", "") or _words(f"{host} ndie {phy_id}"),
         memory=(part.take("memory_mib", 0) or model.memory_mib) * MIB,
         system=part.take("system_mib", model.system_mib) * MIB,
         context=part.take("context_mib", model.context_mib) * MIB,
@@ -169,5 +171,6 @@ def _tenant(part: Part) -> Tenant:
 
 
 def _words(seed: str) -> str:
+    """Return an id. No two simulated hosts have the same: what a slice shares with others is named after it."""
     digest = hashlib.sha256(f"xbtasks simulated {seed}".encode()).hexdigest().upper()
     return " ".join(digest[at * 8 : at * 8 + 8] for at in range(_WORDS))
