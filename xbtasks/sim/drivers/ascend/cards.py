@@ -171,6 +171,6 @@ def _tenant(part: Part) -> Tenant:
 
 
 def _words(seed: str) -> str:
-    """Return an id. No two simulated hosts have the same: what a slice shares with others is named after it."""
+    """Return an id. No two simulated hosts share one: shared memory is named after it, on the real host."""
     digest = hashlib.sha256(f"xbtasks simulated {seed}".encode()).hexdigest().upper()
     return " ".join(digest[at * 8 : at * 8 + 8] for at in range(_WORDS))
