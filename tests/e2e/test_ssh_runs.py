@@ -12,6 +12,7 @@ import pytest
 
 from tests.sshd import Rig, make_key
 from tests.tcpproxy import Proxy
+from xbtasks.host.redaction import pseudonyms, redact
 
 if TYPE_CHECKING:
     from tests.sshd import Server
@@ -83,9 +84,9 @@ def test_the_same_stage_gives_the_same_rows_locally_and_over_ssh(
     banner = tmp_path / "banner"
     banner.write_text("AUTHORISED USERS ONLY\nFAIL | nvidia.case1.mode | from the banner\n")
     far.rig.alias("far", far.server(f"Banner {banner}", "MaxSessions 1", shell=shell, noise=NOISE).port)
-    here = place.inv("verify", STAGE, "--rebuild", "--json")
+    here = place.inv("verify", STAGE, "--cases", "1", "--rebuild", "--json")
     assert here.code == 0, here.text
-    there = far.inv("far", "verify", STAGE, "--rebuild", "--json")
+    there = far.inv("far", "verify", STAGE, "--cases", "1", "--rebuild", "--json")
     assert there.code == 0, there.text
     assert rows(there.document) == rows(here.document)
     for done in (here, there):
@@ -115,7 +116,7 @@ def test_two_jump_hosts_on_the_way(far: Far, place: Workplace) -> None:
     far.rig.alias("first", first.port)
     far.rig.alias("second", second.port)
     far.rig.alias("far", target.port, "ProxyJump first,second")
-    done = far.inv("far", "verify", STAGE, "--json")
+    done = far.inv("far", "verify", STAGE, "--cases", "1", "--json")
     assert (done.code, done.document["verdict"]) == (0, "PASS"), done.text
 
 
@@ -138,12 +139,12 @@ def test_a_home_with_spaces_and_one_that_can_not_be_written(far: Far, place: Wor
     home.mkdir()
     environment = {"TMPDIR": str(far.tmp), **place.engine.environment}
     far.rig.alias("spaces", far.rig.server(environment={**environment, "HOME": str(home)}).port)
-    done = far.inv("spaces", "verify", STAGE, "--json", XB_REMOTE_CTX=None)
+    done = far.inv("spaces", "verify", STAGE, "--cases", "1", "--json", XB_REMOTE_CTX=None)
     assert done.code == 0, done.text
     assert len(list((home / ".cache/xbtasks/ctx").iterdir())) >= 1
     far.rig.alias("shut", far.rig.server(environment={**environment, "HOME": "/proc/1"}).port)
     assert far.inv("shut", "nvidia.case1", STAGE, "--json", XB_REMOTE_CTX=None).code == 0
-    built = far.inv("shut", "verify", STAGE, "--rebuild", "--json", XB_REMOTE_CTX=None)
+    built = far.inv("shut", "verify", STAGE, "--cases", "1", "--rebuild", "--json", XB_REMOTE_CTX=None)
     assert (built.code, built.document["verdict"]) == (4, "ERROR"), built.text
 
 
@@ -167,7 +168,7 @@ def test_every_way_to_fail_is_exit_4_and_named(far: Far, wrong: str, said: str) 
         far.rig.known_hosts.write_text(f"[127.0.0.1]:{server.port} {other}")
     if wrong == "identity":
         (server.folder / "authorized_keys").write_text("")
-    for command in (("preflight",), ("verify", STAGE)):
+    for command in (("preflight",), ("verify", STAGE, "--cases", "1")):
         done = far.inv("far", *command, "--json")
         assert (done.code, done.document["verdict"], done.document["exit_code"]) == (4, "ERROR", 4), done.text
         assert said in done.document["reason"]
@@ -178,13 +179,13 @@ def test_every_way_to_fail_is_exit_4_and_named(far: Far, wrong: str, said: str) 
 
 def test_a_simulated_host_is_never_asked_about(far: Far) -> None:
     far.rig.alias("far", far.server().port)
-    done = far.inv("far", "verify", STAGE, "--json", XB_YES=None)
+    done = far.inv("far", "verify", STAGE, "--cases", "1", "--json", XB_YES=None)
     assert done.code == 0, done.text
 
 
 def test_evidence_holds_all_that_was_answered_and_no_key(far: Far, place: Workplace) -> None:
     far.rig.alias("far", far.server(noise=NOISE).port)
-    done = far.inv("far", "verify", STAGE, "--json")
+    done = far.inv("far", "verify", STAGE, "--cases", "1", "--json")
     evidence = Path(done.document["evidence"])
     secret = far.rig.identity.read_text().split("\n")[1:-2]
     found = subprocess.run(["grep", "-rlzF", secret[0], str(evidence)], capture_output=True, check=False)
@@ -206,7 +207,7 @@ def test_a_link_cut_at_any_point_of_a_run_gives_no_wrong_verdict(far: Far, place
     measured = Proxy(server.port)
     far.rig.alias("measured", measured.port)
     far.rig.alias("far", server.port)
-    command = ("verify", STAGE, "--rebuild", "--json")
+    command = ("verify", STAGE, "--cases", "1", "--rebuild", "--json")
     right = far.inv("measured", *command)
     assert right.code == 0, right.text
     measured.close()
@@ -259,3 +260,15 @@ def test_an_interrupted_remote_build_leaves_nothing_and_ends_130(far: Far, place
     assert place.left_over() == []
     found = subprocess.run(["pgrep", "-f", "buildx build .*cuda-98"], capture_output=True, check=False)
     assert found.stdout == b""
+
+
+def test_redacted_evidence_of_a_run_replays_to_the_same_verdict(far: Far, place: Workplace) -> None:
+    far.rig.alias("gpu-box-7", far.server(noise="echo Welcome to gpu-box-7").port)
+    done = far.inv("gpu-box-7", "verify", STAGE, "--cases", "1", "--json")
+    redacted = far.rig.folder / "redacted"
+    redact(Path(done.document["evidence"]), redacted, pseudonyms(["gpu-box-7"], ["root"]))
+    found = subprocess.run(["grep", "-rlF", "gpu-box-7", str(redacted)], capture_output=True, check=False)
+    assert found.stdout == b""
+    replayed = place.inv("replay", redacted, "--json")
+    assert (replayed.code, replayed.document["host"]) == (0, "host-1"), replayed.text
+    assert rows(replayed.document) == rows(done.document)

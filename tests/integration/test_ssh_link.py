@@ -303,8 +303,8 @@ def test_a_link_cut_at_any_point_gives_no_wrong_answer(rig: Rig) -> None:
     right = answers("measured")
     host.close()
     for way, total in (("cut_up", measured.up), ("cut_down", measured.down)):
-        for part in range(20):
-            between = proxy(rig, server.port, **{way: total * part // 20})
+        for part in range(10):
+            between = proxy(rig, server.port, **{way: total * part // 10})
             name = f"{way}-{part}"
             rig.alias(name, between.port)
             try:

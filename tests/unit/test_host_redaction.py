@@ -39,6 +39,7 @@ def step(text: str = SAID) -> Step:
 
 def test_names_that_tell_nothing_stay() -> None:
     assert NAMES == {"gpu7.example.org": "host-1", "gpu7": "host-2", "alice": "user-1"}
+    assert pseudonyms(["local", "::1"], ["root", "nobody", ""]) == {}
     assert pseudonyms(["x"], ["x", "y"]) == {"x": "host-1", "y": "user-2"}
 
 
@@ -77,6 +78,13 @@ def test_no_names_is_a_copy_that_replays(tmp_path: Path) -> None:
         reply = host.run(step())
     redact(tmp_path / "run", tmp_path / "copy", {})
     assert RecordedHost(tmp_path / "copy", "x").run(step()) == reply
+
+
+def test_a_name_that_is_a_word_of_a_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with pytest.raises(UsageError, match="'payload' is also a word of xbtasks' own programs"):
+        redact(tmp_path / "run", tmp_path / "out", pseudonyms(["payload"], []))
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_is_no_evidence_is_refused_and_nothing_written(tmp_path: Path) -> None:

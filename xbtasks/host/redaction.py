@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import UsageError
 from xbtasks.host import frame
+from xbtasks.host.programs import programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["pseudonyms", "redact"]
 
-_SAY_NOTHING: Final = frozenset(("", "local", "localhost", "127.0.0.1", "::1", "root"))
+_SAY_NOTHING: Final = frozenset(("", "local", "localhost", "127.0.0.1", "::1", "root", "nobody"))
 
 
 def pseudonyms(hosts: Iterable[str], users: Iterable[str]) -> dict[str, str]:
@@ -37,12 +38,22 @@ def pseudonyms(hosts: Iterable[str], users: Iterable[str]) -> dict[str, str]:
 def redact(source: Path, target: Path, names: dict[str, str]) -> None:
     """Write the evidence of ``source`` to the new directory ``target`` with each of ``names`` replaced.
 
+    A name that is also a word of what xbtasks asks or a host answers is replaced there too: a replay of
+    ``target`` shows whether it still says the same.
+
     Raises:
-        UsageError: ``source`` holds no evidence, or ``target`` can't be written.
+        UsageError: ``source`` holds no evidence, ``target`` can't be written, or a name is a word of xbtasks'
+            own programs.
     """
     pattern = re.compile(
         rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in _longest_first(names))
     )
+
+    for text in programs():
+        if names and (word := pattern.search(text.encode())):
+            raise UsageError(
+                f"{word[0].decode()!r} is also a word of xbtasks' own programs, it can't be replaced"
+            )
 
     def change(data: bytes) -> bytes:
         if not names or b"\0" in data:

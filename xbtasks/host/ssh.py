@@ -136,9 +136,9 @@ class _ChannelWire(Wire):
 
     def close(self) -> None:
         """End the far shell, which is idle, and the connection."""
-        self._keep_alive.stop()
         from paramiko import SSHException
 
+        self._keep_alive.stop()
         with contextlib.suppress(SSHException, EOFError, OSError):
             self._channel.close()
         self._route.close()
