@@ -78,7 +78,10 @@ class Result:
     def reason(self) -> str:
         """Why the verdict is not PASS, or on what terms it is, in a line."""
         reasons = [text for _, text in self.errors]
-        reasons += [case.reason for case in self.cases if case.reason]
+        for case in self.cases:
+            if case.reason:
+                skipped = f"{case.id} skipped: " if case.verdict is Verdict.SKIP else ""
+                reasons.append(f"{skipped}{case.reason}")
         return "; ".join(dict.fromkeys(reasons))
 
     def to_json(self) -> dict[str, object]:

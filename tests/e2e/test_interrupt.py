@@ -60,7 +60,7 @@ def test_during_a_build(place: Workplace, number: signal.Signals) -> None:
     marker = f"8{time.monotonic_ns()}"
     text = f"FROM {BASE} AS {STAGE}\nRUN sleep {marker}; mkdir /out; echo x >/out/libvgpu.so\n"
     checkout = make_checkout(place.folder / "checkout", text)
-    child = place.start("verify", STAGE, "--json", XB_REPO=str(checkout))
+    child = place.start("verify", STAGE, "--cases", "1", "--json", XB_REPO=str(checkout))
     wait_for(lambda: running(marker), child)
     said = interrupted(child, number)
     assert '"exit_code": 130' in said
@@ -72,7 +72,7 @@ def test_during_a_build(place: Workplace, number: signal.Signals) -> None:
     # what it was about is judged again from its evidence, and the next run works
     assert place.inv("replay", str(place.evidence()[-1])).code == 130
     make_checkout(checkout, text.replace(f"sleep {marker};", ":;"))
-    assert place.inv("verify", STAGE, XB_REPO=str(checkout)).code == 1
+    assert place.inv("verify", STAGE, "--cases", "1", XB_REPO=str(checkout)).code == 1
 
 
 def wait_until_gone(word: str) -> None:
@@ -87,17 +87,17 @@ def wait_until_gone(word: str) -> None:
 @pytest.mark.parametrize("command", ["cp", "create", "image"])
 def test_during_a_case(place: Workplace, number: signal.Signals, command: str) -> None:
     """A docker that takes its time with one command, once; what it had made by then is removed by name."""
-    assert place.inv("verify", "xbuild-nvidia-cuda-13").code == 0
+    assert place.inv("verify", "xbuild-nvidia-cuda-13", "--cases", "1").code == 0
     marker = f"9{time.monotonic_ns()}"
     body = f'"$REAL" "$@"; status=$?; [ "$1" != {command} ] || sleep {marker}; exit $status'
-    child = place.start("verify", "xbuild-nvidia-cuda-13", PATH=place.shim("docker", body))
+    child = place.start("verify", "xbuild-nvidia-cuda-13", "--cases", "1", PATH=place.shim("docker", body))
     wait_for(lambda: running(marker), child)
     said = interrupted(child, number)
     assert "interrupted in step" in said
     wait_until_gone(marker)
     assert place.left_over() == []
     assert place.engine.docker("ps", "--all", "--quiet") == ""
-    assert place.inv("verify", "xbuild-nvidia-cuda-13").code == 0
+    assert place.inv("verify", "xbuild-nvidia-cuda-13", "--cases", "1").code == 0
 
 
 def test_at_a_question(place: Workplace) -> None:
@@ -110,7 +110,7 @@ def test_a_second_ctrl_c_while_cleaning_up_changes_nothing(place: Workplace) -> 
     marker = f"7{time.monotonic_ns()}"
     text = f"FROM {BASE} AS {STAGE}\nRUN sleep {marker}\n"
     checkout = make_checkout(place.folder / "checkout", text)
-    child = place.start("verify", STAGE, XB_REPO=str(checkout))
+    child = place.start("verify", STAGE, "--cases", "1", XB_REPO=str(checkout))
     wait_for(lambda: running(marker), child)
     for _ in range(5):
         child.send_signal(signal.SIGINT)

@@ -52,17 +52,26 @@ def test_every_run_replays_to_its_own_verdict(place: Workplace) -> None:
         return str(make_checkout(place.folder / name, text))
 
     runs: dict[str, tuple[int, Callable[[], Done]]] = {
-        "pass": (0, lambda: place.inv("verify", STAGE, "--json")),
-        "up to date": (0, lambda: place.inv("verify", STAGE, "--json")),
+        "pass": (0, lambda: place.inv("verify", STAGE, "--cases", "1", "--json")),
+        "up to date": (0, lambda: place.inv("verify", STAGE, "--cases", "1", "--json")),
         "case": (0, lambda: place.inv("nvidia.case1", STAGE, "--json")),
         "chosen": (0, lambda: place.inv("nvidia.case1", "--json")),
         "preflight": (0, lambda: place.inv("preflight", "--json")),
         "skip": (3, lambda: place.inv("nvidia.case2", STAGE, "--json", PATH=place.without_cards())),
-        "fail": (1, lambda: place.inv("verify", STAGE, "--json", XB_REPO=checkout("a", BROKEN))),
-        "build fails": (1, lambda: place.inv("verify", STAGE, "--json", XB_REPO=checkout("b", FAILING))),
+        "fail": (
+            1,
+            lambda: place.inv("verify", STAGE, "--cases", "1", "--json", XB_REPO=checkout("a", BROKEN)),
+        ),
+        "build fails": (
+            1,
+            lambda: place.inv("verify", STAGE, "--cases", "1", "--json", XB_REPO=checkout("b", FAILING)),
+        ),
         "not built": (2, lambda: place.inv("nvidia.case1", STAGE, "--json", "--image", place.tag("none"))),
         "foreign": (2, lambda: foreign(place)),
-        "dead engine": (4, lambda: place.inv("verify", STAGE, "--json", DOCKER_HOST="unix:///none.sock")),
+        "dead engine": (
+            4,
+            lambda: place.inv("verify", STAGE, "--cases", "1", "--json", DOCKER_HOST="unix:///none.sock"),
+        ),
         "stopped": (4, lambda: stopped(place)),
     }
     for name, (code, run) in runs.items():
@@ -82,19 +91,19 @@ def foreign(place: Workplace) -> Done:
     directory = place.folder / "foreign"
     directory.mkdir()
     (directory / "libvgpu.so").write_bytes(b"theirs")
-    return place.inv("verify", STAGE, "--json", XB_STAGE=str(directory))
+    return place.inv("verify", STAGE, "--cases", "1", "--json", XB_STAGE=str(directory))
 
 
 def stopped(place: Workplace) -> Done:
     path = place.shim("docker", 'case $1 in cp) sleep 300 ;; esac; exec "$REAL" "$@"')
-    return place.inv("verify", STAGE, "--json", PATH=path, XB_TIMEOUT="3")
+    return place.inv("verify", STAGE, "--cases", "1", "--json", PATH=path, XB_TIMEOUT="3")
 
 
 @pytest.fixture
 def evidence(place: Workplace) -> Path:
     """Return the evidence of a run that failed."""
     checkout = make_checkout(place.folder / "checkout", BROKEN)
-    assert place.inv("verify", STAGE, XB_REPO=str(checkout)).code == 1
+    assert place.inv("verify", STAGE, "--cases", "1", XB_REPO=str(checkout)).code == 1
     return place.evidence()[-1]
 
 

@@ -31,12 +31,12 @@ def content(place: Workplace) -> dict[str, bytes]:
 def test_a_foreign_file_stops_a_run_and_adopt_keeps_it(place: Workplace) -> None:
     (place.staging / "lib").mkdir(parents=True)
     (place.staging / LIB).write_bytes(b"somebody's")
-    refused = place.inv("verify", ASCEND, "--json")
+    refused = place.inv("verify", ASCEND, "--cases", "1", "--json")
     assert (refused.code, refused.document["verdict"]) == (2, "ERROR")
     assert f"{place.staging}/{LIB}" in refused.document["reason"]
     assert "--adopt" in refused.document["reason"]
     assert content(place) == {LIB: b"somebody's"}
-    adopted = place.inv("verify", ASCEND, "--adopt", "--json")
+    adopted = place.inv("verify", ASCEND, "--cases", "1", "--adopt", "--json")
     assert adopted.code == 0, adopted.text
     assert adopted.document["builds"][0]["outcome"] == "up to date"
     (kept,) = place.staging.glob(f"{LIB}.kept-*")
@@ -53,7 +53,7 @@ TEARS: dict[str, Callable[[Path], object]] = {
 
 
 def test_a_torn_set_is_staged_again_without_a_build(place: Workplace) -> None:
-    assert place.inv("verify", ASCEND).code == 0
+    assert place.inv("verify", ASCEND, "--cases", "1").code == 0
     whole = content(place)
     for tear, deal in TEARS.items():
         deal(place.staging)
@@ -67,11 +67,13 @@ def test_a_torn_set_is_staged_again_without_a_build(place: Workplace) -> None:
 def test_a_staging_directory_may_have_any_name(place: Workplace) -> None:
     odd = place.folder / 'it\'s a "dir" $(touch pwned) `id`; *'
     tag = place.tag("a")
-    done = place.inv("verify", NVIDIA, "--json", "--image", tag, XB_STAGE=str(odd))
+    done = place.inv("verify", NVIDIA, "--cases", "1", "--json", "--image", tag, XB_STAGE=str(odd))
     assert done.code == 0, done.text
     assert (odd / "libvgpu.so").is_file()
     assert not list(place.folder.rglob("pwned"))
-    again = place.inv("verify", NVIDIA, "--json", "--image", tag, "--stage-dir", str(odd), XB_STAGE=None)
+    again = place.inv(
+        "verify", NVIDIA, "--cases", "1", "--json", "--image", tag, "--stage-dir", str(odd), XB_STAGE=None
+    )
     assert "staged in" not in again.err
     cleaned = place.inv("clean", "--all", XB_STAGE=str(odd))
     assert cleaned.code == 0, cleaned.text
@@ -80,20 +82,23 @@ def test_a_staging_directory_may_have_any_name(place: Workplace) -> None:
 
 def test_a_directory_that_can_not_be_written_is_no_verdict(place: Workplace) -> None:
     readonly = "/proc/xbtasks"
-    done = place.inv("verify", NVIDIA, "--json", XB_STAGE=readonly)
+    done = place.inv("verify", NVIDIA, "--cases", "1", "--json", XB_STAGE=readonly)
     assert (done.code, done.document["verdict"]) == (4, "ERROR")
     assert readonly in done.document["reason"]
     assert place.left_over() == []
     occupied = place.folder / "occupied"
     occupied.write_text("a file")
-    done = place.inv("verify", NVIDIA, "--json", XB_STAGE=str(occupied))
+    done = place.inv("verify", NVIDIA, "--cases", "1", "--json", XB_STAGE=str(occupied))
     assert (done.code, done.document["verdict"]) == (4, "ERROR")
     assert occupied.read_text() == "a file"
 
 
 def test_two_runs_share_a_staging_directory_without_a_false_word(place: Workplace) -> None:
     stages = ("xbuild-nvidia-cuda-12", NVIDIA)
-    children = [place.start("verify", stage, "--json", "--image", place.tag(stage)) for stage in stages]
+    children = [
+        place.start("verify", stage, "--cases", "1", "--json", "--image", place.tag(stage))
+        for stage in stages
+    ]
     ended = [(*child.communicate(timeout=120), child.returncode) for child in children]
     for stage, (out, err, code) in zip(stages, ended, strict=True):
         assert code == 0, err.decode()
@@ -109,11 +114,11 @@ def test_somebody_elses_image_keeps_its_tag_until_adopt(place: Workplace) -> Non
     tag = place.tag("image")
     theirs = place.engine.docker("image", "inspect", "--format", "{{.Id}}", BASE)
     place.engine.docker("tag", BASE, tag)
-    refused = place.inv("verify", NVIDIA, "--json")
+    refused = place.inv("verify", NVIDIA, "--cases", "1", "--json")
     assert (refused.code, refused.document["verdict"]) == (2, "ERROR")
     assert "--adopt" in refused.document["reason"]
     assert place.engine.docker("image", "inspect", "--format", "{{.Id}}", tag) == theirs
-    assert place.inv("verify", NVIDIA, "--adopt").code == 0
+    assert place.inv("verify", NVIDIA, "--cases", "1", "--adopt").code == 0
     assert place.engine.docker("image", "inspect", "--format", "{{.Id}}", tag) != theirs
     assert place.engine.docker("image", "inspect", "--format", "{{.Id}}", BASE) == theirs
 
@@ -122,24 +127,31 @@ def test_an_image_that_was_patched_by_hand_is_not_up_to_date(place: Workplace) -
     checkout = make_checkout(
         place.folder / "checkout", f"FROM {BASE} AS {NVIDIA}\nRUN mkdir /out; echo x >/out/libvgpu.so\n"
     )
-    assert place.inv("verify", NVIDIA, XB_REPO=str(checkout)).code == 1
+    assert place.inv("verify", NVIDIA, "--cases", "1", XB_REPO=str(checkout)).code == 1
     # committed from its container, or made FROM it, with a library that would pass
     good = place.inv(
-        "verify", NVIDIA, "--image", place.tag("good"), "--stage-dir", str(place.folder / "good")
+        "verify",
+        NVIDIA,
+        "--cases",
+        "1",
+        "--image",
+        place.tag("good"),
+        "--stage-dir",
+        str(place.folder / "good"),
     )
     assert good.code == 0, good.text
     container = place.engine.docker("create", place.tag("image"), "true")
     place.engine.docker("cp", str(place.folder / "good/libvgpu.so"), f"{container}:/out/libvgpu.so")
     place.engine.docker("commit", container, place.tag("image"))
     place.engine.docker("rm", container)
-    done = place.inv("verify", NVIDIA, "--json", XB_REPO=str(checkout))
+    done = place.inv("verify", NVIDIA, "--cases", "1", "--json", XB_REPO=str(checkout))
     assert (done.code, done.document["builds"][0]["outcome"]) == (1, "built")
     assert "not one that xbtasks built here" in done.document["builds"][0]["reason"]
 
 
 def test_clean_all_removes_ours_and_nothing_else(place: Workplace) -> None:
-    assert place.inv("verify", ASCEND, "--image", place.tag("ascend")).code == 0
-    assert place.inv("verify", NVIDIA, "--image", place.tag("nvidia")).code == 0
+    assert place.inv("verify", ASCEND, "--cases", "1", "--image", place.tag("ascend")).code == 0
+    assert place.inv("verify", NVIDIA, "--cases", "1", "--image", place.tag("nvidia")).code == 0
     (place.staging / LIB).write_bytes(b"changed by hand")
     (place.staging / "theirs.so").write_bytes(b"theirs")
     (place.contexts / "notes").mkdir()

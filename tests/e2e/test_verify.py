@@ -25,7 +25,7 @@ def test_a_stage_is_built_staged_and_judged_and_the_table_says_what_the_document
     place: Workplace,
 ) -> None:
     target = place.folder / "a result's.json"
-    done = place.inv("verify", STAGE, f"--json={target}")
+    done = place.inv("verify", STAGE, "--cases", "1", f"--json={target}")
     assert done.code == 0, done.text
     assert done.err == ""
     assert f"built {place.tag('image')}" in done.out
@@ -55,7 +55,7 @@ def test_a_stage_is_built_staged_and_judged_and_the_table_says_what_the_document
 
 
 def test_json_on_stdout_is_exactly_one_document_and_text_is_on_stderr(place: Workplace) -> None:
-    done = place.inv("verify", STAGE, "--json")
+    done = place.inv("verify", STAGE, "--cases", "1", "--json")
     assert done.code == 0, done.text
     SCHEMA.validate(done.document)
     assert "PASS" in done.err.splitlines()
@@ -66,10 +66,10 @@ def test_json_on_stdout_is_exactly_one_document_and_text_is_on_stderr(place: Wor
 
 
 def test_a_second_verify_builds_nothing_and_says_why(place: Workplace) -> None:
-    first = place.inv("verify", STAGE, "--json")
+    first = place.inv("verify", STAGE, "--cases", "1", "--json")
     image = place.engine.docker("image", "inspect", "--format", "{{.Id}}", place.tag("image"))
     inode = (place.staging / "libvgpu.so").stat().st_ino
-    second = place.inv("verify", STAGE, "--json")
+    second = place.inv("verify", STAGE, "--cases", "1", "--json")
     assert (first.code, second.code) == (0, 0)
     assert [build["outcome"] for build in second.document["builds"]] == ["up to date"]
     assert "nothing was built" in second.err
@@ -78,7 +78,7 @@ def test_a_second_verify_builds_nothing_and_says_why(place: Workplace) -> None:
     assert place.engine.docker("image", "inspect", "--format", "{{.Id}}", place.tag("image")) == image
     assert (place.staging / "libvgpu.so").stat().st_ino == inode
 
-    forced = place.inv("verify", STAGE, "--rebuild", "--json")
+    forced = place.inv("verify", STAGE, "--cases", "1", "--rebuild", "--json")
     assert [(build["outcome"], build["reason"]) for build in forced.document["builds"]] == [
         ("built", "--rebuild was given")
     ]
@@ -175,7 +175,7 @@ def test_a_file_that_was_deleted_is_gone_from_the_context_and_the_image(place: W
         (("nvidia.case1", "xbuild-ascend-cann-9-950"), "not of nvidia"),
         (("nvidia.case1", STAGE), "inv build"),
         (("verify", STAGE, "--cases", "4"), "--cases"),
-        (("verify", STAGE, "--platform", "linux/riscv64"), "linux/riscv64"),
+        (("verify", STAGE, "--cases", "1", "--platform", "linux/riscv64"), "linux/riscv64"),
         (("replay",), "no evidence directory"),
         (("replay", "/nonexistent"), "no evidence of a run"),
         (("stages", "--backend", "amd"), "no backend"),
@@ -212,7 +212,7 @@ def test_several_tasks_all_run_and_the_worst_code_wins(place: Workplace) -> None
 
 def test_without_an_engine_it_is_4_and_every_name_of_it_is_said(place: Workplace) -> None:
     socket = place.folder / "none.sock"
-    done = place.inv("verify", STAGE, "--json", DOCKER_HOST=f"unix://{socket}")
+    done = place.inv("verify", STAGE, "--cases", "1", "--json", DOCKER_HOST=f"unix://{socket}")
     assert (done.code, done.document["verdict"]) == (4, "ERROR")
     assert str(socket) in done.document["reason"]
     assert done.document["cases"] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xbtasks.knobs.table import Group
-from xbtasks.tasks.command import STAGE, Call, Option, command
+from xbtasks.tasks.command import BUSY_OK, STAGE, Call, command
 
 if TYPE_CHECKING:
     from xbtasks.errors import ExitCode
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["case1", "case2", "case3"]
 
 _GROUPS = (Group.HOST, Group.BUILD, Group.ASCEND)
-_BUSY_OK = Option("busy_ok", "share the NPU with whoever computes on it", switch=True)
 
 
 @command(STAGE, groups=_GROUPS)
@@ -24,7 +23,7 @@ def case1(call: Call) -> ExitCode:
     return run_case(call, "ascend", 1)
 
 
-@command(STAGE, _BUSY_OK, groups=_GROUPS)
+@command(STAGE, BUSY_OK, groups=_GROUPS)
 def case2(call: Call) -> ExitCode:
     """Inject + enpu-monitor (needs 1 NPU)."""
     from xbtasks.tasks.running import run_case
@@ -32,7 +31,7 @@ def case2(call: Call) -> ExitCode:
     return run_case(call, "ascend", 2)
 
 
-@command(STAGE, _BUSY_OK, groups=_GROUPS)
+@command(STAGE, BUSY_OK, groups=_GROUPS)
 def case3(call: Call) -> ExitCode:
     """Memory-quota enforcement (needs 1 NPU)."""
     from xbtasks.tasks.running import run_case

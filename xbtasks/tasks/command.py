@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xbtasks.knobs.settings import Settings
     from xbtasks.reporting.console import Console
 
-__all__ = ["STAGE", "Call", "Option", "command"]
+__all__ = ["BUSY_OK", "NO_THROTTLE", "STAGE", "Call", "Option", "command"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ _KNOB_NAMES = frozenset(knob.name for knob in KNOBS)
 _PROJECT_FILE = Path(__file__).resolve().parents[2] / "config/invoke.yaml"
 
 STAGE = Option("stage", "builder stage of the Dockerfile, as `inv stages` lists it", positional=True)
+NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves 15 s)", switch=True)
+BUSY_OK = Option("busy_ok", "share a card with whoever computes on it", switch=True)
 _JSON = Option("json", "one JSON document on stdout and text on stderr; --json=FILE writes it to a file")
 
 

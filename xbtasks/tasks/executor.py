@@ -53,8 +53,8 @@ def _run_all(executor: Executor, *tasks: Any) -> Any:
     results = _execute(executor, *tasks)
     from xbtasks.result import worst_exit
 
-    code = worst_exit(_codes) if _codes else ExitCode.PASSED
-    if code:
+    code = ExitCode.SKIPPED if set(_codes) == {ExitCode.PASSED, ExitCode.SKIPPED} else worst_exit(_codes)
+    if _codes and code:
         raise Exit(code=code)
     return results
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xbtasks.knobs.table import Group
-from xbtasks.tasks.command import STAGE, Call, Option, command
+from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, STAGE, Call, command
 
 if TYPE_CHECKING:
     from xbtasks.errors import ExitCode
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["case1", "case2", "case3"]
 
 _GROUPS = (Group.HOST, Group.BUILD, Group.NVIDIA)
-_NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves 15 s)", switch=True)
-_BUSY_OK = Option("busy_ok", "run on a GPU that somebody computes on", switch=True)
 
 
 @command(STAGE, groups=_GROUPS)
@@ -25,7 +23,7 @@ def case1(call: Call) -> ExitCode:
     return run_case(call, "nvidia", 1)
 
 
-@command(STAGE, _NO_THROTTLE, _BUSY_OK, groups=_GROUPS)
+@command(STAGE, NO_THROTTLE, BUSY_OK, groups=_GROUPS)
 def case2(call: Call) -> ExitCode:
     """Single-card inject + nvidia-smi (needs 1 GPU)."""
     from xbtasks.tasks.running import run_case
@@ -33,7 +31,7 @@ def case2(call: Call) -> ExitCode:
     return run_case(call, "nvidia", 2)
 
 
-@command(STAGE, _BUSY_OK, groups=_GROUPS)
+@command(STAGE, BUSY_OK, groups=_GROUPS)
 def case3(call: Call) -> ExitCode:
     """Multi-card per-device limits (needs 2 GPUs)."""
     from xbtasks.tasks.running import run_case

@@ -6,7 +6,7 @@ from typing import Final
 
 from xbtasks.errors import ExitCode
 from xbtasks.knobs.table import Group
-from xbtasks.tasks.command import STAGE, Call, Option, command
+from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, STAGE, Call, Option, command
 
 __all__ = ["TASKS"]
 
@@ -61,9 +61,11 @@ def build(call: Call) -> ExitCode:
 
 @command(
     STAGE,
-    Option("cases", "the cases to run, such as 1 or 1,2 (default: 1, the one that this version judges)"),
+    Option("cases", "the cases to run, such as 1 or 1,2 (default: all; a case without its cards is skipped)"),
     _REBUILD,
     _ADOPT,
+    NO_THROTTLE,
+    BUSY_OK,
     groups=_EVERYTHING,
 )
 def verify(call: Call) -> ExitCode:
