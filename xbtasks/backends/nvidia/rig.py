@@ -7,6 +7,7 @@ the processes on a card before and after (8f3a89c, ``utils.c``), and two at once
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -261,8 +262,10 @@ class Rig:
         return program("contained", self._run.engine.binary, name, str(self._limit), *argv)
 
     def _held(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        # in one order, so that two runs on the same cards never wait for each other
-        locks = sorted(f"/tmp/xbtasks-{gpu.uuid}.lock" for gpu in self._cards)  # noqa: S108 - any user's
+        # In one order, so that two runs on the same cards never wait for each other. The engine's own, because
+        # another engine on this machine may have other cards of these names; on the same card it is a tenant.
+        engine = hashlib.sha256(self._run.facts.engine.root.encode()).hexdigest()[:12]
+        locks = sorted(f"/tmp/xbtasks-{engine}-{gpu.uuid}.lock" for gpu in self._cards)  # noqa: S108 - any user's
         return program("hold", str(_WAIT), *locks, "--", *argv)
 
     def _require_held(self, answer: SectionReply) -> None:
