@@ -30,11 +30,12 @@ ask map "$tool" info -m
 ask table "$tool" info
 """
 _LOOK = r"""
-for file in /dev/davinci*; do
-  case ${file#/dev/davinci} in '' | *[!0-9]*) continue ;; esac
-  [ ! -c "$file" ] || say node "$file"
+dev=${XBTASKS_DEVICE_ROOT%/}/dev
+for file in "$dev"/davinci*; do
+  case ${file#"$dev"/davinci} in '' | *[!0-9]*) continue ;; esac
+  [ ! -c "$file" ] || say node "/dev/${file##*/}"
 done
-for file in /dev/davinci_manager /dev/hisi_hdc; do [ -c "$file" ] || say missing "$file"; done
+for name in davinci_manager hisi_hdc; do [ -c "$dev/$name" ] || say missing "/dev/$name"; done
 """
 
 
@@ -152,6 +153,8 @@ def _runtime(engine: EngineFacts) -> Check:
 def _devices(facts: AscendFacts) -> Check:
     row = "preflight.ascend-devices"
     if not facts.nodes:
+        if facts.dies:
+            return Check(row, Status.WARN, "no /dev/davinci<N>, although npu-smi maps NPUs: simulated ones?")
         return Check(row, Status.WARN, f"{_CASES}: no /dev/davinci<N>")
     detail = f"{len(facts.nodes)} /dev/davinci<N>"
     if facts.missing:

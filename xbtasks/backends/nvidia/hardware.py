@@ -22,11 +22,12 @@ shift 2
 ask gpus "$tool" "$@"
 """
 _LOOK = r"""
-for file in /dev/nvidia*; do
-  case ${file#/dev/nvidia} in '' | *[!0-9]*) continue ;; esac
-  [ ! -c "$file" ] || say node "$file"
+dev=${XBTASKS_DEVICE_ROOT%/}/dev
+for file in "$dev"/nvidia*; do
+  case ${file#"$dev"/nvidia} in '' | *[!0-9]*) continue ;; esac
+  [ ! -c "$file" ] || say node "/dev/${file##*/}"
 done
-[ ! -c /dev/nvidiactl ] || say control /dev/nvidiactl
+[ ! -c "$dev/nvidiactl" ] || say control /dev/nvidiactl
 for directory in /etc/cdi /var/run/cdi; do
   see "$directory" || say unseen "$directory"
   for file in "$directory"/*.json "$directory"/*.yaml "$directory"/*.yml; do
@@ -158,6 +159,8 @@ def _runtime(facts: NvidiaFacts, engine: EngineFacts) -> Check:
 def _devices(facts: NvidiaFacts) -> Check:
     row = "preflight.nvidia-devices"
     if not facts.nodes:
+        if facts.gpus:
+            return Check(row, Status.WARN, "no /dev/nvidia<N>, although nvidia-smi lists GPUs: simulated ones?")
         return Check(row, Status.WARN, f"{_CASES}: no /dev/nvidia<N>")
     detail = f"{len(facts.nodes)} /dev/nvidia<N>"
     if not facts.control_node:
