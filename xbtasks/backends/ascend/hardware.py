@@ -154,7 +154,7 @@ def _devices(facts: AscendFacts) -> Check:
     row = "preflight.ascend-devices"
     if not facts.nodes:
         if facts.dies:
-            return Check(row, Status.WARN, "no /dev/davinci<N>, although npu-smi maps NPUs: simulated ones?")
+            return Check(row, Status.WARN, "npu-smi maps NPUs, but there is no /dev/davinci<N>")
         return Check(row, Status.WARN, f"{_CASES}: no /dev/davinci<N>")
     detail = f"{len(facts.nodes)} /dev/davinci<N>"
     if facts.missing:
