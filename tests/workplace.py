@@ -104,6 +104,10 @@ class Workplace:
         """Where build contexts go."""
         return self.folder / "ctx"
 
+    def sent(self) -> set[Path]:
+        """Return the build contexts that are on the host."""
+        return {path for path in self.contexts.glob("*") if len(path.name) == 64}
+
     @property
     def staging(self) -> Path:
         """The staging directory."""
@@ -113,6 +117,11 @@ class Workplace:
     def temporary(self) -> Path:
         """Where temporary files go."""
         return self.folder / "tmp"
+
+    @staticmethod
+    def program(name: str) -> Path:
+        """Return a program of the environment that runs the tests."""
+        return program(name)
 
     def tag(self, name: str) -> str:
         """Return an image reference that is this test's own."""

@@ -148,13 +148,19 @@ def case_knobs(settings: Settings, *, throttle: bool = True, busy_ok: bool = Fal
 
 def _stage_plan(settings: Settings, discovery: Discovery, stage: Stage) -> StagePlan:
     from xbtasks.checkout.stages import input_digest
+    from xbtasks.knobs.references import parse_image_tag
     from xbtasks.knobs.settings import image_tag, staging_directory
 
+    image = image_tag(settings, stage.backend, stage.suffix)
+    try:
+        parse_image_tag(image)
+    except UsageError as error:
+        raise UsageError(f"stage {stage.name}: {error}", hint="--image names another one") from error
     return StagePlan(
         stage=stage.name,
         backend_name=stage.backend.name,
         suffix=stage.suffix,
-        image=image_tag(settings, stage.backend, stage.suffix),
+        image=image,
         staging_directory=staging_directory(settings, stage.backend),
         digests=tuple(
             (platform, input_digest(stage, platform, discovery.repo)) for platform in stage.platforms

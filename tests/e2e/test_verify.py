@@ -148,16 +148,13 @@ def test_a_file_that_was_deleted_is_gone_from_the_context_and_the_image(place: W
     text = dockerfile.read_text()
     assert "ls /in > /out/libvgpu.so" in text
 
-    def contexts() -> set[Path]:
-        return {path for path in place.contexts.glob("*") if path.is_dir()}
-
     place.inv("build", names[0], XB_REPO=str(checkout))
     assert (place.staging / "libvgpu.so").read_text().split() == ["lib", "more"]
-    before = contexts()
+    before = place.sent()
     (checkout / f"{INPUTS}/shared/more").unlink()
     place.inv("build", names[0], XB_REPO=str(checkout))
     assert (place.staging / "libvgpu.so").read_text().split() == ["lib"]
-    (fresh,) = contexts() - before
+    (fresh,) = place.sent() - before
     sent = {str(path.relative_to(fresh)) for path in fresh.rglob("*") if path.is_file()}
     assert sent == {DOCKERFILE, f"{INPUTS}/shared/lib"}
 
