@@ -348,18 +348,21 @@ def test_cdi_specs_and_mps(shims: Shims, tmp_path: Path, monkeypatch: pytest.Mon
     assert answers.first("mps") == str(tmp_path)
 
 
-def test_device_files_are_told_by_their_names(shims: Shims, tmp_path: Path) -> None:
+def test_device_files_are_told_by_their_names(tmp_path: Path) -> None:
+    dev, root = tmp_path / "dev", f"XBTASKS_DEVICE_ROOT={tmp_path}\n"
+    dev.mkdir()
     for name in ("nvidia0", "nvidia17", "nvidiactl", "nvidia-uvm", "nvidia-modeset", "nvidia", "nvidia0x"):
-        (tmp_path / name).symlink_to("/dev/null")
-    (tmp_path / "nvidia1").touch()
-    (tmp_path / "nvidia-caps").mkdir()
-    answers = texts(nvidia._LOOK.replace("/dev/nvidia", f"{tmp_path}/nvidia"))
-    assert answers.lines("node") == (f"{tmp_path}/nvidia0", f"{tmp_path}/nvidia17")
+        (dev / name).symlink_to("/dev/null")
+    (dev / "nvidia1").touch()
+    (dev / "nvidia-caps").mkdir()
+    answers = texts(root + nvidia._LOOK)
+    assert answers.lines("node") == ("/dev/nvidia0", "/dev/nvidia17")
+    assert answers.lines("control") == ("/dev/nvidiactl",)
     for name in ("davinci0", "davinci15", "davinci_manager", "davinci0a", "davinci"):
-        (tmp_path / name).symlink_to("/dev/null")
-    answers = texts(ascend._LOOK.replace("/dev/", f"{tmp_path}/"))
-    assert answers.lines("node") == (f"{tmp_path}/davinci0", f"{tmp_path}/davinci15")
-    assert answers.lines("missing") == (f"{tmp_path}/hisi_hdc",)
+        (dev / name).symlink_to("/dev/null")
+    answers = texts(root + ascend._LOOK)
+    assert answers.lines("node") == ("/dev/davinci0", "/dev/davinci15")
+    assert answers.lines("missing") == ("/dev/hisi_hdc",)
 
 
 FIND = 'find "$1" "$2" || exit 0\nask said "$tool"\n'

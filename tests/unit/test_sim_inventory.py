@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from xbtasks.errors import Refused
+from xbtasks.sim.drivers.ascend.cards import read_driver as read_ascend
+from xbtasks.sim.drivers.ascend.injection import device_files as ascend_files
+from xbtasks.sim.drivers.devicefiles import show_device_files
 from xbtasks.sim.drivers.inventory import read_part, write_part
 from xbtasks.sim.drivers.ledger import Ledger
 from xbtasks.sim.drivers.nvidia.answers import SAMPLE_NS, Answerer, Status
 from xbtasks.sim.drivers.nvidia.cards import MIB, MODELS, Card, Driver, read_driver
+from xbtasks.sim.drivers.nvidia.injection import device_files as nvidia_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 SECOND = 1_000_000_000
 
@@ -320,3 +324,32 @@ def test_a_card_without_utilization_by_process_has_the_newer_call(
     clock[0] = 61 * SAMPLE_NS
     assert process.status("utilization", 0, 0) is Status.UNSUPPORTED
     assert process.ask("busy", 0, 0)[1::2] == ["10", "100"]
+
+
+def test_device_files_follow_the_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, int] = {}
+
+    def make(path: Path, mode: int, device: int) -> None:
+        made[path.name] = device
+        path.touch()
+
+    monkeypatch.setattr("os.mknod", make)
+    ascend = read_ascend(tmp_path / "inventory.json")
+    folder = tmp_path / "root/dev"
+    show_device_files(folder, driver_of(tmp_path, cards=[{}, {}]), ascend)
+    everything = {path.name for path in folder.iterdir()}
+    assert {"nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "davinci0", "davinci_manager"} <= everything
+    assert everything == set(made)
+    show_device_files(folder, driver_of(tmp_path, cards=[{}]), ascend)
+    assert {path.name for path in folder.iterdir()} == everything - {"nvidia1"}
+    show_device_files(folder, driver_of(tmp_path, cards=[{}], fault="not-loaded"), ascend)
+    assert not any(path.name.startswith("nvidia") for path in folder.iterdir())
+    assert len(made) == len(everything)
+
+
+def test_no_device_file_has_the_number_of_a_real_driver(tmp_path: Path) -> None:
+    numbers = nvidia_files(driver_of(tmp_path, cards=[{}])) | ascend_files(read_ascend(tmp_path / "none"))
+    characters = Path("/proc/devices").read_text().partition("Block devices:")[0].splitlines()
+    taken = {int(line.split()[0]) for line in characters if line.strip()[:1].isdigit()}
+    assert taken.isdisjoint(major for major, _ in numbers.values())
+    assert all(major >= 400 for major, _ in numbers.values())

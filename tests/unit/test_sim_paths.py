@@ -56,6 +56,7 @@ def status(bin_dir: Path) -> SimStatus:
         docker_config=Path("/state/docker"),
         bin_dir=bin_dir,
         tools_dir=Path("/state/bin"),
+        device_root=Path("/run/x/root"),
         repo=SAMPLE_CHECKOUT,
         stage_dir=Path("/state/stage"),
         log=Path("/state/dockerd.log"),
@@ -70,6 +71,7 @@ def test_the_environment_points_docker_and_xbtasks_at_the_host(monkeypatch: pyte
         "DOCKER_HOST": "unix:///run/x/docker.sock",
         "DOCKER_CONFIG": "/state/docker",
         "PATH": "/state/bin:/private/bin:/usr/bin:/bin",
+        "XBTASKS_DEVICE_ROOT": "/run/x/root",
         "XB_REPO": str(SAMPLE_CHECKOUT),
         "XB_STAGE": "/state/stage",
     }

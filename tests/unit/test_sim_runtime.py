@@ -169,7 +169,7 @@ def test_mounts_of_files_are_read_only_and_devices_are_allowed(bundle: Path, fil
     assert mounts[SMI]["options"] == ["bind", "nosuid", "nodev", "ro"]
     assert mounts[SMI]["source"] == str(files.drivers / "nvidia-smi")
     rules = config(bundle)["linux"]["resources"]["devices"]
-    assert {"allow": True, "type": "c", "major": 195, "minor": 0, "access": "rwm"} in rules
+    assert {"allow": True, "type": "c", "major": 402, "minor": 0, "access": "rwm"} in rules
 
 
 def test_the_later_of_two_environment_entries_counts(bundle: Path, files: NodeFiles) -> None:

@@ -48,6 +48,7 @@ class SimStatus:
     docker_config: Path
     bin_dir: Path
     tools_dir: Path
+    device_root: Path
     repo: Path
     stage_dir: Path
     log: Path
@@ -62,6 +63,7 @@ class SimStatus:
             "DOCKER_HOST": f"unix://{self.socket}",
             "DOCKER_CONFIG": str(self.docker_config),
             "PATH": os.pathsep.join((*ours, *others)),
+            "XBTASKS_DEVICE_ROOT": str(self.device_root),
             "XB_REPO": str(self.repo),
             "XB_STAGE": str(self.stage_dir),
         }
@@ -134,6 +136,7 @@ def _status(paths: SimPaths) -> SimStatus:
         docker_config=paths.docker_config,
         bin_dir=paths.programs / "bin",
         tools_dir=paths.bin,
+        device_root=paths.device_root,
         repo=SAMPLE_CHECKOUT,
         stage_dir=paths.stage_dir,
         log=paths.log,

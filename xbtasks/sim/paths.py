@@ -116,6 +116,11 @@ class SimPaths:
         return self.state / "inventory.json"
 
     @property
+    def device_root(self) -> Path:
+        """The folder in whose ``dev`` the cards' device files lie: the machine's own is left alone."""
+        return self.runtime / "root"
+
+    @property
     def node(self) -> Path:
         """The folder that containers get to see: the simulated node's socket."""
         return self.runtime / "node"

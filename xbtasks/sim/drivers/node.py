@@ -4,9 +4,9 @@ It listens on a unix socket, which the OCI runtimes mount into containers. The k
 by the process id of the host's namespace whatever namespace that process is in, and when a process ends its
 connection ends with it: accounting is right across containers, and a killed process leaves nothing behind.
 
-Usage: ``python -m xbtasks.sim.drivers.node SOCKET INVENTORY``. A message is one packet: fields in UTF-8 with
-tabs between them, as ``nvidia/answers.py`` lists them, and ``ascend/answers.py`` for those that begin with
-``ascend``.
+Usage: ``python -m xbtasks.sim.drivers.node SOCKET INVENTORY DEVICES``; DEVICES is the folder for the cards'
+device files. A message is one packet: fields in UTF-8 with tabs between them, as ``nvidia/answers.py`` lists
+them, and ``ascend/answers.py`` for those that begin with ``ascend``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from xbtasks.errors import Refused
 from xbtasks.sim.drivers.ascend import answers as ascend_answers
 from xbtasks.sim.drivers.ascend import cards as ascend_cards
 from xbtasks.sim.drivers.ascend.peer import Peer as AscendPeer
+from xbtasks.sim.drivers.devicefiles import show_device_files
 from xbtasks.sim.drivers.ledger import Ledger
 from xbtasks.sim.drivers.nvidia.answers import Answerer
 from xbtasks.sim.drivers.nvidia.cards import read_driver
@@ -64,13 +65,15 @@ def sees_device(pid: int, name: str) -> bool:
 
 
 class Inventory:
-    """The inventory file as last read; read again when it has changed."""
+    """The inventory file as last read; read again when it has changed. Device files follow it."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, devices: Path) -> None:
         self._file = file
+        self._devices = devices
         self._stamp: tuple[int, int] | None = self._look()
         self.nvidia: Driver = read_driver(file)
         self.ascend: ascend_cards.Driver = ascend_cards.read_driver(file)
+        show_device_files(devices, self.nvidia, self.ascend)
 
     def refresh(self) -> None:
         """Read the file again if it has changed. A file that is wrong changes nothing."""
@@ -81,6 +84,7 @@ class Inventory:
         try:
             nvidia, ascend = read_driver(self._file), ascend_cards.read_driver(self._file)
             self.nvidia, self.ascend = nvidia, ascend
+            show_device_files(self._devices, self.nvidia, self.ascend)
         except Refused as error:
             print(f"the inventory stays as it was: {error}", file=sys.stderr, flush=True)
 
@@ -162,9 +166,9 @@ def serve(listener: socket.socket, inventory: Inventory, timeline: Timeline) -> 
 
 def main() -> int:
     """Listen, say so with a line on stdout, and serve."""
-    path, file = sys.argv[1], Path(sys.argv[2])
+    path, file, devices = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     try:
-        inventory = Inventory(file)
+        inventory = Inventory(file, devices)
     except Refused as error:
         print(error, file=sys.stderr)
         return int(error.exit_code)

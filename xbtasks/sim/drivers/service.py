@@ -59,7 +59,7 @@ def _start(paths: SimPaths) -> None:
     log = paths.state / "node.log"
     with log.open("ab") as errors:
         node = subprocess.Popen(
-            (*program, str(paths.node_socket), str(paths.inventory)),
+            (*program, str(paths.node_socket), str(paths.inventory), str(paths.device_root / "dev")),
             env={"PYTHONPATH": str(Path(xbtasks.__file__).parents[1]), MARKER: str(paths.state)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

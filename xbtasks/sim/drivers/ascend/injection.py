@@ -14,11 +14,13 @@ from xbtasks.sim.drivers.ascend.visible import visible_devices, without_drivers
 from xbtasks.sim.drivers.injection import NODE_IN_CONTAINER, InjectionError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from xbtasks.sim.drivers.ascend.cards import Driver
     from xbtasks.sim.drivers.injection import NodeFiles
     from xbtasks.sim.oci import OciSpec
 
-__all__ = ["inject"]
+__all__ = ["device_files", "inject"]
 
 # Numbers that no driver of the machine has: the kernel gives out 234 to 254 and then 511 downwards.
 _MAJOR: Final = 400
@@ -70,9 +72,14 @@ def _check_devices(wanted: tuple[int, ...], driver: Driver) -> None:
             )
 
 
-def _add_devices(spec: OciSpec, wanted: tuple[int, ...], driver: Driver) -> None:
-    for phy_id in wanted:
-        spec.device(f"/dev/davinci{phy_id}", _MAJOR, phy_id)
+def device_files(driver: Driver, wanted: Collection[int] | None = None) -> dict[str, tuple[int, int]]:
+    """Return the names and numbers of the device files of dies, by default all, and of the managers."""
+    dies = [die.phy_id for die in driver.dies] if wanted is None else wanted
+    files = {f"davinci{phy_id}": (_MAJOR, phy_id) for phy_id in dies}
     managers = _MANAGERS_950 if driver.model.layout is Layout.A5 else _MANAGERS
-    for minor, name in enumerate(managers):
-        spec.device(f"/dev/{name}", _MANAGER_MAJOR, minor)
+    return files | {name: (_MANAGER_MAJOR, minor) for minor, name in enumerate(managers)}
+
+
+def _add_devices(spec: OciSpec, wanted: tuple[int, ...], driver: Driver) -> None:
+    for name, (major, minor) in device_files(driver, wanted).items():
+        spec.device(f"/dev/{name}", major, minor)

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from xbtasks.sim.drivers.nvidia.cards import Card, Driver
     from xbtasks.sim.oci import OciSpec
 
-__all__ = ["inject"]
+__all__ = ["device_files", "inject"]
 
-_MAJOR: Final = 195
+# Numbers that no driver of the machine has: NVIDIA's own (195) would open a real card where there is one.
+_MAJOR: Final = 402
 _CONTROL_MINOR: Final = 255
-_UVM_MAJOR: Final = 510
+_UVM_MAJOR: Final = 403
 _NO_INJECTION: Final = ("", "void")
 _CAPABILITIES: Final = ("compute", "compat32", "graphics", "utility", "video", "display", "ngx")
 _DEFAULT_CAPABILITIES: Final = "utility"
@@ -56,12 +57,20 @@ def inject(spec: OciSpec, files: NodeFiles) -> None:
         spec.bind(files.drivers / "nvidia-smi", "/usr/bin/nvidia-smi")
     if "compute" in capabilities:
         _bind_library(spec, files, folder, "libcuda.so", driver)
-    spec.device("/dev/nvidiactl", _MAJOR, _CONTROL_MINOR)
-    if "compute" in capabilities:
-        spec.device("/dev/nvidia-uvm", _UVM_MAJOR, 0)
-        spec.device("/dev/nvidia-uvm-tools", _UVM_MAJOR, 1)
-    for card in cards:
-        spec.device(f"/dev/nvidia{card.index}", _MAJOR, card.index)
+    for name, (major, minor) in _device_files(cards, compute="compute" in capabilities).items():
+        spec.device(f"/dev/{name}", major, minor)
+
+
+def device_files(driver: Driver) -> dict[str, tuple[int, int]]:
+    """Return the names and numbers of the device files that the host has: none without a kernel driver."""
+    return {} if driver.fault == "not-loaded" else _device_files(driver.cards, compute=True)
+
+
+def _device_files(cards: tuple[Card, ...], *, compute: bool) -> dict[str, tuple[int, int]]:
+    files = {"nvidiactl": (_MAJOR, _CONTROL_MINOR)}
+    if compute:
+        files |= {"nvidia-uvm": (_UVM_MAJOR, 0), "nvidia-uvm-tools": (_UVM_MAJOR, 1)}
+    return files | {f"nvidia{card.index}": (_MAJOR, card.index) for card in cards}
 
 
 _DRIVER_REFUSALS: Final = {
