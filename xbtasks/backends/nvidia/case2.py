@@ -38,7 +38,7 @@ __all__ = ["CASE", "judge"]
 
 CASE: Final = "nvidia.case2"
 _DEFAULT_SM: Final = 50
-_LEAST_ROOM: Final = 256  # MiB beside two contexts
+_LEAST_ROOM: Final = 512  # MiB beside two contexts
 _CARD_ROOM: Final = 2048  # MiB that a card must have beside the control's allocation
 _REPEATED: Final = (
     "smi-total",

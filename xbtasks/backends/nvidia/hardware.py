@@ -160,9 +160,7 @@ def _devices(facts: NvidiaFacts) -> Check:
     row = "preflight.nvidia-devices"
     if not facts.nodes:
         if facts.gpus:
-            return Check(
-                row, Status.WARN, "nvidia-smi lists GPUs, but there is no /dev/nvidia<N>"
-            )
+            return Check(row, Status.WARN, "nvidia-smi lists GPUs, but there is no /dev/nvidia<N>")
         return Check(row, Status.WARN, f"{_CASES}: no /dev/nvidia<N>")
     detail = f"{len(facts.nodes)} /dev/nvidia<N>"
     if not facts.control_node:

@@ -308,23 +308,26 @@ def judge_family(
 
 
 def judge_shared(rows: Rows, answer: Answer, limit: int) -> None:
-    """Two living processes together are held to the limit."""
+    """Two living processes, their contexts counted, are held to the limit together."""
     first, second = answer.process("shared-a"), answer.process("shared-b")
+    marks = [process.event("mark") if process else None for process in (first, second)]
     one = first.event("take") if first else None
     fill, crossing = (second.event("take", place) if second else None for place in range(2))
-    if one is None or fill is None or crossing is None:
+    if one is None or fill is None or crossing is None or marks[0] is None or marks[1] is None:
         return
+    contexts = (marks[0].total - marks[0].free) * (1 if answer.log.host_pid_error else 2)
     granted = sum(event.size for event in (one, fill, crossing) if event.ok)
     text = f"one has {one.size // MIB} MiB, the other {fill.size // MIB} MiB"
     if not one.ok or not fill.ok:
         refused = one if not one.ok else fill
         rows.failed("shared", f"{text} below the limit", "both granted", result_text(refused))
-    else:
-        rows.require(
-            "shared",
-            f"two processes on one limit: {text}",
-            f"less than {size_text(limit)} in all, then {_RESULTS[OUT_OF_MEMORY]}",
-            f"{size_text(granted)} in all, then {result_text(crossing)}",
-            holds=granted < limit and crossing.rc == OUT_OF_MEMORY,
-            good=f"{text}, and {size_text(CROSSING)} more are refused",
-        )
+        return
+    seen = marks[1].free + one.size <= limit
+    rows.require(
+        "shared",
+        f"two processes on one limit: {text}",
+        f"at most {size_text(limit)} with their contexts, then {_RESULTS[OUT_OF_MEMORY]}",
+        f"{size_text(granted + contexts)}, then {result_text(crossing)}",
+        holds=seen and granted + contexts <= limit and crossing.rc == OUT_OF_MEMORY,
+        good=f"{text}, and {size_text(CROSSING)} more are refused",
+    )

@@ -111,11 +111,8 @@ def family_group(family: Family, limit: int, context: int) -> tuple[str, ...]:
 
 def shared_groups(limit: int, context: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """One process takes more than half of the room; while it lives another fills the rest and crosses."""
-    first = (
-        *_begin("shared-a", limit, context),
-        op.take(Family.ALLOC, 0, op.of_room(5, 8)),
-        op.NEXT,
-    )
+    part = (limit - 2 * context) * 5 // 8
+    first = (*_begin("shared-a", limit, context), op.take(Family.ALLOC, 0, part), op.NEXT)
     second = (
         *_begin("shared-b", limit, context),
         op.take(Family.ALLOC, 0, op.of_room(plus=-SLACK)),

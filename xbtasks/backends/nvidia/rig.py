@@ -262,8 +262,8 @@ class Rig:
         return program("contained", self._run.engine.binary, name, str(self._limit), *argv)
 
     def _held(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        # In one order, so that two runs on the same cards never wait for each other. The engine's own, because
-        # another engine on this machine may have other cards of these names; on the same card it is a tenant.
+        # In one order, so that two runs on the same cards never wait for each other. They are the engine's:
+        # another engine here may have other cards of these names; on the same cards it is a tenant.
         engine = hashlib.sha256(self._run.facts.engine.root.encode()).hexdigest()[:12]
         locks = sorted(f"/tmp/xbtasks-{engine}-{gpu.uuid}.lock" for gpu in self._cards)  # noqa: S108 - any user's
         return program("hold", str(_WAIT), *locks, "--", *argv)

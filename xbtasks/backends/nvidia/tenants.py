@@ -65,4 +65,6 @@ def _tenant(line: str) -> Tenant:
         raise Unjudged(
             f"not a row of processes: {one_line(line)}", hint="--busy-ok runs the case all the same"
         )
-    return Tenant(row[0].strip(), one_line(row[1]), one_line(",".join(row[3:])) or "a process without a name")
+    return Tenant(
+        row[0].strip(), one_line(row[1]), one_line(", ".join(row[3:])) or "a process without a name"
+    )
