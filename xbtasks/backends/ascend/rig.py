@@ -9,6 +9,7 @@ meanwhile.
 from __future__ import annotations
 
 import hashlib
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,12 @@ _PROBE: Final = "probe.py"
 _PROBE_INSIDE: Final = "/xbtasks/probe.py"
 _LEAST: Final = 120
 _MARGIN: Final = 30
-_NOT_STARTED: Final = 125
+_ENGINE: Final = 125
+_NOT_STARTED: Final = (_ENGINE, 126, 127)
+"""The engine's own, and a shell's, which it takes over where the runtime speaks of a missing file."""
+
+_DAEMON: Final = re.compile(r"\w+: Error response from daemon: ")
+_NO_PROGRAM: Final = "executable file not found"
 _TIME_OVER: Final = (124, 137)
 
 
@@ -208,7 +214,7 @@ class Rig:
             mounts=(Mount(self._directory(_PROBE), _PROBE_INSIDE), *self._mounts(container)),
         )
         argv = program("contained", run.engine.binary, name, str(self._limit), *run.engine.run(request))
-        return Section(container.role, held(self._target.physical_id, argv), WAIT + self._limit + _MARGIN)
+        return Section(container.role, held(self._target.shm_id, argv), WAIT + self._limit + _MARGIN)
 
     def _mounts(self, container: Container) -> tuple[Mount, ...]:
         if container.slice is None:
@@ -221,14 +227,14 @@ class Rig:
         )
 
     def _outcome(self, container: Container, answer: SectionReply) -> Outcome:
-        require_held(answer, self._target.physical_id)
+        require_held(answer)
         said = one_line(answer.error_text)
-        if answer.exit_status == _NOT_STARTED:
+        if answer.exit_status in _NOT_STARTED and (answer.exit_status == _ENGINE or _DAEMON.search(said)):
+            if _NO_PROGRAM in said:
+                raise Unjudged(f"the workload image lacks {container.command[0]}: {said}")
             detail = f"no container starts with runtime {RUNTIME}: {said}"
             failed = Check(f"{self._case}.reachable", Status.FAIL, detail, "a container with the NPU", "none")
             raise Unjudged(f"the engine can't start a container on the NPU: {said}", failed)
-        if "executable file not found" in said and answer.exit_status == _NO_PROGRAM:
-            raise Unjudged(f"the workload image lacks {container.command[0]}: {said}")
         return Outcome(
             container.role,
             answer.exit_status,
@@ -237,9 +243,6 @@ class Rig:
             answer.text,
             answer.error_text,
         )
-
-
-_NO_PROGRAM: Final = 127
 
 
 def _same(row: str, path: str, expected: str, observed: str) -> Check:

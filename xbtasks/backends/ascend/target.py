@@ -65,28 +65,28 @@ def find_target(run: CaseRun, case: str) -> Target:
     detail = f"{LABELS[die.family]} {die_id} gives {shm_id}"
     rows.append(Check(f"{case}.shm-id", Status.PASS, detail))
     asked = tenants_section("tenants", PLACES, shm_id, run.deadline)
-    section = Section("tenants", held(physical_id, asked.argv), asked.deadline + WAIT)
+    section = Section("tenants", held(shm_id, asked.argv), asked.deadline + WAIT)
     answer = run.ask(Step("tenants", (section,)))["tenants"]
-    require_held(answer, physical_id)
+    require_held(answer)
     rows.append(_shared_row(answer, case, shm_id))
     rows.append(_idle_row(run, answer, case, die))
     return Target(die, physical_id, shm_id, tuple(rows))
 
 
-def held(physical_id: int, argv: tuple[str, ...]) -> tuple[str, ...]:
+def held(shm_id: str, argv: tuple[str, ...]) -> tuple[str, ...]:
     """Return the argv that runs ``argv`` while no other run has the die."""
-    lock = f"/tmp/xbtasks-npu-{physical_id}.lock"  # noqa: S108 - any user's
+    lock = f"/tmp/xbtasks-{shm_id}.lock"  # noqa: S108 - any user's
     return program("hold", str(WAIT), lock, "--", *argv)
 
 
-def require_held(answer: SectionReply, physical_id: int) -> None:
+def require_held(answer: SectionReply) -> None:
     """Return when the die was held by this run while the section ran.
 
     Raises:
         CannotJudge: another run had it all the time.
     """
     if answer.exit_status == _HELD and "another run holds it" in answer.error_text:
-        raise CannotJudge(f"NPU with physical id {physical_id} was held by another run for {WAIT} s")
+        raise CannotJudge(f"the NPU was held by another run for {WAIT} s")
 
 
 def _named(run: CaseRun) -> tuple[Die, int]:
