@@ -62,9 +62,10 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith("XB_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def typed(*words: str) -> int:
@@ -201,10 +202,17 @@ def test_ctrl_c_ends_the_command_line_with_130() -> None:
     assert CALLS == ["test_commands.first"]
 
 
-def test_sigterm_is_an_interrupt() -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_and_a_closed_terminal_are_interrupts(number: signal.Signals) -> None:
     typed("third")
     with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
+
+
+def test_nohup_is_honoured() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    typed("third")
+    os.kill(os.getpid(), signal.SIGHUP)
 
 
 def test_an_error_can_not_write_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,6 +59,7 @@ def status(bin_dir: Path) -> SimStatus:
         device_root=Path("/run/x/root"),
         repo=SAMPLE_CHECKOUT,
         stage_dir=Path("/state/stage"),
+        contexts=Path("/state/ctx"),
         log=Path("/state/dockerd.log"),
         pid=1,
         engine_version="26.1",
@@ -74,6 +75,7 @@ def test_the_environment_points_docker_and_xbtasks_at_the_host(monkeypatch: pyte
         "XBTASKS_DEVICE_ROOT": "/run/x/root",
         "XB_REPO": str(SAMPLE_CHECKOUT),
         "XB_STAGE": "/state/stage",
+        "XB_REMOTE_CTX": "/state/ctx",
     }
 
 

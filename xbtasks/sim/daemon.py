@@ -51,6 +51,7 @@ class SimStatus:
     device_root: Path
     repo: Path
     stage_dir: Path
+    contexts: Path
     log: Path
     pid: int | None
     engine_version: str | None
@@ -66,6 +67,7 @@ class SimStatus:
             "XBTASKS_DEVICE_ROOT": str(self.device_root),
             "XB_REPO": str(self.repo),
             "XB_STAGE": str(self.stage_dir),
+            "XB_REMOTE_CTX": str(self.contexts),
         }
 
 
@@ -139,6 +141,7 @@ def _status(paths: SimPaths) -> SimStatus:
         device_root=paths.device_root,
         repo=SAMPLE_CHECKOUT,
         stage_dir=paths.stage_dir,
+        contexts=paths.contexts,
         log=paths.log,
         pid=launch.recorded_pid(paths),
         engine_version=version,

@@ -96,6 +96,11 @@ class SimPaths:
         return self.state / "stage"
 
     @property
+    def contexts(self) -> Path:
+        """Where build contexts go (``XB_REMOTE_CTX``), so that they go with this host."""
+        return self.state / "ctx"
+
+    @property
     def programs(self) -> Path:
         """A link to the engine's programs in the cache."""
         return self.state / "programs"

@@ -50,6 +50,8 @@ def _run_all(executor: Executor, *tasks: Any) -> Any:
     _codes.clear()
     _user_file[:] = [executor.core[0].args["config"].value] if executor.core else []
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup sets it
+        signal.signal(signal.SIGHUP, _terminate)  # the terminal was closed
     results = _execute(executor, *tasks)
     from xbtasks.result import worst_exit
 
