@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.backends.ascend.contract import KEYS
-from xbtasks.backends.ascend.said import Said, failed, mapped_row, require_probe, why
+from xbtasks.backends.ascend.said import Said, failed, mapped_row, require_probe, tries_text, why
 from xbtasks.checks import Check, Status
 from xbtasks.hardware import Unjudged
 
@@ -104,7 +104,7 @@ def judge_bare(case: str, monitor: Said, process: Said) -> list[Check]:
         detail = f"a CANN process without a configuration didn't come to use the device: {why(process)}"
         rows.append(failed(row, detail, "an error code", process.outcome.ended))
     elif device.rc == 0 or process.log.modules or taken is not None:
-        got = "memory was given" if taken and taken.rc == 0 else "the device can be used"
+        got = "memory was given" if taken and taken.rc == 0 else "no memory was given"
         observed = f"code {device.rc}, {process.log.modules} all-module lines, {got}"
         rows.append(
             failed(
@@ -144,11 +144,11 @@ def _fields(case: str, where: str, part: Slice, tries: list[Said]) -> list[Check
     if all(tried.log.lines == 0 for tried in tries) and all(
         tried.outcome.exit_status == 0 for tried in tries
     ):
-        detail = f"{where} logs nothing in {len(tries)} tries: its quotas are the evidence"
+        detail = f"{where} logs nothing in {tries_text(tries)}: its quotas are the evidence"
         return [Check(row, Status.PASS, detail)]
     missing = [key for key in part.fields if not any(tried.log.values(key) for tried in tries)]
     if missing:
-        observed = f"never in {len(tries)} tries: {', '.join(missing)}"
+        observed = f"never in {tries_text(tries)}: {', '.join(missing)}"
         return [failed(row, f"{where} doesn't load all fields", "six, each once", observed)]
     detail = f"{where} loads all six fields, each once: {' '.join(part.config.split())}{_tries(tries)}"
     return [Check(row, Status.PASS, detail)]
@@ -164,7 +164,7 @@ def _line(case: str, check: str, where: str, counts: list[int], silent: list[Sai
         return Check(row, Status.PASS, f"{where}: {what} initialised")
     if silent and all(tried.log.lines == 0 and tried.outcome.exit_status == 0 for tried in silent):
         return Check(row, Status.PASS, f"{where}: the monitor logs nothing and ended with 0")
-    return failed(row, f"{where}: {what} never initialised in {len(counts)} tries", "one line", "none")
+    return failed(row, f"{where}: {what} never initialised in {len(counts)} runs", "one line", "none")
 
 
 def _quotas(case: str, name: str, part: Slice, tries: list[Said]) -> Check:

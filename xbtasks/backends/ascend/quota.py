@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.backends.ascend.contract import LIBRARY, MIB
-from xbtasks.backends.ascend.said import Said, failed, mapped_row, require_probe, why
+from xbtasks.backends.ascend.said import Said, failed, mapped_row, require_probe, tries_text, why
 from xbtasks.checks import Check, Status
 from xbtasks.hardware import Unjudged
 
@@ -222,16 +222,14 @@ def _capped(case: str, check: str, where: str, part: Slice, size: int, last: Eve
     quota = _mib(part.memory)
     if last.rc == 0 or size > part.memory:
         observed = f"{_mib(size)}{', and no refusal' if last.rc == 0 else ''}"
-        return [failed(row, f"{where}: more than the quota was given", f"at most {quota}", observed)]
-    rows = [Check(row, Status.PASS, f"{where}: refused after {_mib(size)} of {quota}")]
+        rows = [failed(row, f"{where}: more than the quota was given", f"at most {quota}", observed)]
+    else:
+        rows = [Check(row, Status.PASS, f"{where}: refused after {_mib(size)} of {quota}")]
     code = f"{case}.code"
     if last.rc == REFUSED:
-        rows.append(Check(code, Status.PASS, f"{where}: the code is the quota's, {REFUSED}"))
-    else:
-        rows.append(
-            failed(code, f"{where}: refused, but not by the quota: {_code(last)}", str(REFUSED), str(last.rc))
-        )
-    return rows
+        return [*rows, Check(code, Status.PASS, f"{where}: the code is the quota's, {REFUSED}")]
+    detail = f"refused, but not by the quota: {_code(last)}" if last.rc else "never refused"
+    return [*rows, failed(code, f"{where}: {detail}", str(REFUSED), str(last.rc))]
 
 
 def _families(case: str, where: str, said: Said) -> list[Check]:
@@ -251,7 +249,7 @@ def _line(case: str, where: str, part: Slice, sizes: Sizes, tries: list[Said]) -
     lines = [line for tried in tries for line in tried.log.refusals]
     expected = f"used <= quota < used + request, quota {part.memory}, request {sizes.chunk} and padding"
     if not lines:
-        return failed(row, f"{where}: no Out of memory! line in {len(tries)} tries", expected, "none")
+        return failed(row, f"{where}: no Out of memory! line in {tries_text(tries)}", expected, "none")
     for line in lines:
         # the other ways are asked for two chunks, so that one less padded isn't just within the quota
         asked = any(0 <= line.request - chunks * sizes.chunk <= _PADDING for chunks in (1, 2))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,8 +19,8 @@ from xbtasks.backends.ascend import contract
 from xbtasks.backends.ascend.target import RUNTIME, WAIT, held, require_held
 from xbtasks.checks import Check, Status
 from xbtasks.engine import ContainerRequest, Mount
-from xbtasks.errors import HostUnreachable, Interrupted, LostReply
-from xbtasks.hardware import Unjudged
+from xbtasks.errors import HostUnreachable, Interrupted, LostReply, XbError
+from xbtasks.hardware import Skipped, Unjudged
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.hostprobe import one_line
@@ -115,8 +115,9 @@ class Rig:
             yield rows
         except (HostUnreachable, Interrupted, LostReply):
             raise  # what the lost step left is removed with it, as far as the host can be reached
-        except BaseException:
-            self._remove()
+        except (XbError, Skipped):
+            with suppress(XbError):  # why the case ended is what counts
+                self._remove()
             raise
         left = self._remove()
         if left:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.backends.ascend.contract import LIBRARY
+from xbtasks.backends.ascend.contract import LIBRARY, PRELOAD
 from xbtasks.backends.ascend.log import EnpuLog, parse_log
 from xbtasks.backends.ascend.report import Report, parse_report
 from xbtasks.checks import Check, Status
@@ -17,9 +17,11 @@ from xbtasks.hardware import Unjudged
 from xbtasks.hostprobe import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xbtasks.backends.ascend.rig import Outcome
 
-__all__ = ["MAPS", "Said", "failed", "mapped_row", "require_probe", "why"]
+__all__ = ["MAPS", "Said", "failed", "mapped_row", "require_probe", "tries_text", "why"]
 
 MAPS: Final = "xbtasks-maps "
 """Leads a line of ``/proc/self/maps`` of the monitor's container."""
@@ -63,6 +65,11 @@ def mapped_row(case: str, where: str, said: Said) -> Check:
     return failed(row, f"{detail}: {reason}", f"{LIBRARY} in /proc/self/maps", ignored or "none")
 
 
+def tries_text(tries: Sequence[Said]) -> str:
+    """Return how many tries there were, for a person."""
+    return "1 try" if len(tries) == 1 else f"{len(tries)} tries"
+
+
 def require_probe(said: Said, *rows: Check) -> None:
     """Return when the probe came to call ACL, or the library kept it from that.
 
@@ -85,7 +92,9 @@ def why(said: Said) -> str:
         hint = ": not a CANN image" if "libc_sec.so" in said.log.loader else ""
         return f"{said.log.loader}{hint}"
     if said.outcome.exit_status == _CRASHED and not said.log.aicore:
-        return f"it {said.outcome.ended}: libdcmi isn't preloaded, or the library is broken"
+        missing = all(said.log.why_ignored(path) for path in PRELOAD if path != LIBRARY)
+        cause = "no libdcmi was preloaded" if missing else "libdcmi isn't preloaded, or the library is broken"
+        return f"it {said.outcome.ended}: {cause}"
     errors = f": {said.log.errors[0]}" if said.log.errors else ""
     return f"it {said.outcome.ended}{errors}"
 
