@@ -85,6 +85,7 @@ NAMED = {
     "tight": "alloc-under",
     "minus-one": "alloc-over",
     "no-credit": "free-credit",
+    "no-context": "context",
     "refuses": "alloc-under",
     "sm-100": "sm-limit",
     "sm-half": "sm-limit",

@@ -228,7 +228,7 @@ def _judge_first(
         judging.judge_totals(rows, answer.event("look", "info"), device, limits.memory)
         has_v2 = without is None or without.cards[0].v2.rc == 0
         judging.judge_nvml(rows, nvml.card(card.uuid) if nvml else None, limits.memory, has_v2=has_v2)
-    if not judging.judge_context(rows, answer, limits.memory, context):
+    if not judging.judge_context(rows, answer.event("look", "info"), answer.log, limits.memory, context):
         required.remove("context")
     judging.judge_plausible(rows, answer, shown, card.memory_mib or 0)
     judging.judge_sm_limit(rows, "sm-limit", answer.log, limits.sm)

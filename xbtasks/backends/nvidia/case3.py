@@ -97,8 +97,8 @@ def judge(run: CaseRun) -> Findings:
         run.permission(f"run containers of {run.workload[:19]} on GPUs {names}")
         _note_limits(rows, cards, first, "")
         with rig.set_up(_ROLES):
-            _measure(run, rig, rows, cards, first)
-        return rows.findings(_REQUIRED)
+            required = _measure(run, rig, rows, cards, first)
+        return rows.findings(required)
 
 
 def _cards(run: CaseRun, rows: Rows) -> tuple[Gpu, ...]:
@@ -119,8 +119,8 @@ def _note_limits(rows: Rows, cards: Sequence[Gpu], limits: Limits, which: str) -
         rows.note("limits", Status.INFO, f"{which}{what}")
 
 
-def _measure(run: CaseRun, rig: Rig, rows: Rows, cards: tuple[Gpu, ...], first: Limits) -> None:
-    """Run all containers and add their rows."""
+def _measure(run: CaseRun, rig: Rig, rows: Rows, cards: tuple[Gpu, ...], first: Limits) -> tuple[str, ...]:
+    """Run all containers and add their rows; returns the names of those that must pass."""
     above = tuple(mib * MIB + questions.ABOVE for mib in first.memory_mib)
     groups = (
         questions.look_group(),
@@ -149,6 +149,9 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, cards: tuple[Gpu, ...], first: 
     judge_stdout(rows, answer)
     multicard.judge_visible(rows, answer, ended["smi"], cards)
     multicard.judge_cards(rows, answer, ended["smi"], cards, first, known)
+    required = list(_REQUIRED)
+    if multicard.judge_contexts(rows, answer, cards, first, contexts):
+        required.append("context")
     judging.judge_sm_limit(rows, "sm-limit", answer.log, first.sm, len(cards))
     multicard.judge_isolated(rows, answer, cards, first, contexts)
     if go_on(ended):
@@ -167,6 +170,7 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, cards: tuple[Gpu, ...], first: 
         ended |= again
     judge_endings(rows, ended.values())
     judge_afterwards(run, rig, rows, cards)
+    return tuple(required)
 
 
 def _card_groups(limits: Sequence[int], contexts: Sequence[int]) -> tuple[tuple[str, ...], ...]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LEAST_ROOM_MIB",
     "judge_cards",
+    "judge_contexts",
     "judge_control",
     "judge_isolated",
     "judge_visible",
@@ -118,6 +119,17 @@ def judge_visible(rows: Rows, answer: Answer, smi: Outcome, cards: Sequence[Gpu]
         holds=not wrong,
         good=f"nvidia-smi, NVML and CUDA see exactly the {len(cards)} GPUs that were asked for",
     )
+
+
+def judge_contexts(
+    rows: Rows, answer: Answer, cards: Sequence[Gpu], limits: Limits, contexts: Sequence[int]
+) -> bool:
+    """A context on each card counts against that card's limit; returns whether that could be measured."""
+    measured = True
+    for place, (card, mib) in enumerate(zip(cards, limits.memory_mib, strict=True)):
+        own, info = rows.of(f"GPU {card.index}"), answer.event(f"card-{place}", "info")
+        measured &= judging.judge_context(own, info, answer.log, mib * MIB, contexts[place])
+    return measured
 
 
 def judge_cards(

@@ -1,0 +1,181 @@
+"""The ``sh`` programs that set a case up, run a container to its end, and hold cards."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from xbtasks.backends.nvidia.probe.operations import sources
+from xbtasks.context import archive
+from xbtasks.host.programs import program
+
+PROBE_FILES = {name for name, _ in sources()}
+
+
+def run(
+    *argv: str, stdin: bytes = b"", path: Path | None = None, **changes: str
+) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, **changes}
+    if path is not None:
+        environment["PATH"] = f"{path}:{environment['PATH']}"
+    return subprocess.run(argv, input=stdin, capture_output=True, env=environment, timeout=60)
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def prepare(directory: Path, library: Path) -> subprocess.CompletedProcess[bytes]:
+    argv = program(
+        "prepare_test", str(directory), str(library), "/usr/local/vgpu/libvgpu.so", "bin", "cache-x"
+    )
+    return run(*argv, stdin=archive(sources()))
+
+
+def test_the_test_directory_has_a_copy_of_the_library(tmp_path: Path) -> None:
+    library = tmp_path / "stage dir/libvgpu.so"
+    library.parent.mkdir()
+    library.write_bytes(b"library")
+    library.chmod(0o640)
+    directory = library.parent / "test/run-1"
+    done = prepare(directory, library)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode() == f"640 {hashlib.sha256(b'library').hexdigest()}\n"
+    assert (directory / "library.so").stat().st_mode & 0o7777 == 0o640
+    assert (directory / "ld.so.preload").read_text() == "/usr/local/vgpu/libvgpu.so\n"
+    assert {path.name for path in (directory / "source").iterdir()} == PROBE_FILES
+    for name in ("bin", "cache-x"):
+        assert (directory / name).stat().st_mode & 0o7777 == 0o777
+    # what is staged later isn't mounted any more
+    library.write_bytes(b"another")
+    assert (directory / "library.so").read_bytes() == b"library"
+    assert prepare(directory, library).returncode != 0, "two runs never share one"
+
+    assert run(*program("remove_test", str(directory))).returncode == 0
+    assert not directory.parent.exists()
+    assert library.exists()
+    assert run(*program("remove_test", str(directory))).returncode == 0
+
+
+def test_a_missing_library_makes_no_test_directory_usable(tmp_path: Path) -> None:
+    done = prepare(tmp_path / "test/run-1", tmp_path / "libvgpu.so")
+    assert done.returncode != 0
+    assert b"libvgpu.so" in done.stderr
+
+
+def test_the_directories_of_other_runs_stay(tmp_path: Path) -> None:
+    (tmp_path / "test/other").mkdir(parents=True)
+    (tmp_path / "test/mine").mkdir()
+    assert run(*program("remove_test", str(tmp_path / "test/mine"))).returncode == 0
+    assert (tmp_path / "test/other").is_dir()
+
+
+def held(wait: str, *words: str) -> tuple[str, ...]:
+    return program("hold", wait, *words)
+
+
+def test_a_command_runs_under_its_locks_and_its_exit_status_is_kept(tmp_path: Path) -> None:
+    locks = [str(tmp_path / name) for name in ("a b", "c")]
+    done = run(*held("1", *locks, "--", "sh", "-c", 'printf "%s\n" "$@"; exit 7', "x", "--", "a  b"))
+    assert (done.returncode, done.stdout) == (7, b"--\na  b\n")
+    assert Path(locks[0]).stat().st_mode & 0o777 == 0o666
+    assert run(*held("1", "--", "true")).returncode == 0
+
+
+def test_a_lock_that_another_holds_is_waited_for_and_then_given_up(tmp_path: Path) -> None:
+    lock, started = str(tmp_path / "lock"), tmp_path / "started"
+    command = held("1", lock, "--", "sh", "-c", ': >"$0"; sleep 60', str(started))
+    holder = subprocess.Popen(command, start_new_session=True)
+    try:
+        wait_for(started)
+        done = run(*held("0", str(tmp_path / "free"), lock, "--", "echo", "ran"))
+        assert (done.returncode, done.stdout) == (75, b"")
+        assert b"another run holds it" in done.stderr
+    finally:
+        os.killpg(holder.pid, signal.SIGKILL)
+        holder.wait()
+
+
+FAKE_ENGINE = """#!/bin/sh
+echo "$*" >>"$LOG"
+case $1 in
+rm) exit "${RM_STATUS:-0}" ;;
+run) eval "$RUN" ;;
+esac
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Path:
+    path = tmp_path / "fake-engine"
+    path.write_text(FAKE_ENGINE)
+    path.chmod(0o755)
+    return path
+
+
+def contained(engine: Path, seconds: int) -> tuple[str, ...]:
+    return program("contained", str(engine), "name-1", str(seconds), str(engine), "run", "x")
+
+
+def test_a_container_ends_with_its_commands_status(engine: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    done = run(*contained(engine, 30), LOG=str(log), RUN="echo out; echo err >&2; exit 3")
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
+    assert log.read_text() == "run x\n"
+
+
+def test_a_container_that_outlives_its_time_is_removed(engine: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    done = run(*contained(engine, 1), LOG=str(log), RUN="echo out; sleep 60")
+    assert (done.returncode, done.stdout) == (124, b"out\n")
+    assert log.read_text() == "run x\nrm --force --volumes name-1\n"
+
+
+def test_a_container_that_can_not_be_removed_is_said(engine: Path, tmp_path: Path) -> None:
+    done = run(*contained(engine, 1), LOG=str(tmp_path / "log"), RUN="sleep 60", RM_STATUS="1")
+    assert done.returncode == 124
+    assert b"container name-1 may be left" in done.stderr
+
+
+def test_whoever_is_ended_takes_the_container_along(engine: Path, tmp_path: Path) -> None:
+    log, started = tmp_path / "log", tmp_path / "started"
+    environment = {**os.environ, "LOG": str(log), "RUN": f": >{started}; sleep 60"}
+    process = subprocess.Popen(contained(engine, 60), env=environment)
+    wait_for(started)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 143
+    assert log.read_text().splitlines()[-1] == "rm --force --volumes name-1"
+
+
+def test_the_probe_is_compiled_with_the_compiler_that_is_there(tmp_path: Path) -> None:
+    source, library = tmp_path / "source", tmp_path / "lib.so"
+    source.mkdir()
+    (source / "main.c").write_text("int main(void) { return 0; }\n")
+    library.write_bytes(b"library")
+    argv = program("compile_probe", str(source), str(tmp_path / "probe"), str(library))
+    done = run(*argv)
+    assert (done.returncode, done.stdout.decode().strip()) == (0, hashlib.sha256(b"library").hexdigest())
+    assert run(str(tmp_path / "probe")).returncode == 0
+    (source / "main.c").write_text("int main(void) { return nothing; }\n")
+    done = run(*argv)
+    assert done.returncode == 1
+    assert b"nothing" in done.stderr
+
+
+def test_an_image_without_a_compiler_is_told_apart(tmp_path: Path) -> None:
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    for tool in ("sh", "sha256sum", "chmod"):
+        (bare / tool).symlink_to(f"/bin/{tool}" if Path(f"/bin/{tool}").exists() else f"/usr/bin/{tool}")
+    done = run(*program("compile_probe", "/s", "/o", "/l"), PATH=str(bare))
+    assert done.returncode == 96
+    assert b"neither cc" in done.stderr
