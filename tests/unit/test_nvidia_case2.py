@@ -290,6 +290,14 @@ def test_a_container_that_does_not_start_is_no_fault_of_the_library() -> None:
     assert [step.name for step in here.asked][-1] == "remove"
 
 
+@pytest.mark.parametrize("status", [125, 126, 127])
+def test_an_engine_that_fails_in_a_round_is_no_fault_of_the_library(status: int) -> None:
+    here = world()
+    here.answers["limits"] = (status, "", "docker: Error response from daemon: no space left on device\n")
+    with pytest.raises(Unjudged, match="no space left on device"):
+        here.run(judge)
+
+
 def test_a_container_that_lost_its_devices_is_no_fault_of_the_library() -> None:
     here = world()
     here.answers["bare-smi"] = (255, "Failed to initialize NVML: Unknown Error\n", "")

@@ -8,6 +8,7 @@ the processes on a card before and after (8f3a89c, ``utils.c``), and two at once
 from __future__ import annotations
 
 import hashlib
+import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -48,7 +49,11 @@ _WAIT: Final = 300
 _LEAST: Final = 120  # seconds; HAMi-core of 2025 may wait a minute for its lock
 _MARGIN: Final = 30
 _HELD: Final = 75
-_NOT_STARTED: Final = 125
+_ENGINE: Final = 125
+_NOT_STARTED: Final = (_ENGINE, 126, 127)
+"""The engine's own exit statuses; the last two are a program's too, then without the daemon's words."""
+
+_DAEMON: Final = re.compile(r"\w+: Error response from daemon: ")
 _NO_COMPILER: Final = 96
 _TIME_OVER: Final = (124, 137)
 
@@ -202,7 +207,7 @@ class Rig:
         step = Step("compile", (section,), on_loss=self._on_loss((Container("compile", ()),)))
         answer = run.ask(step)["compile"]
         said = one_line(answer.error_text)
-        if answer.exit_status == _NOT_STARTED:
+        if _not_started(answer):
             raise Unjudged(f"no container of the built image starts: {said}")
         if not answer.ok:
             detail = "the probe doesn't compile in the built image"
@@ -274,7 +279,7 @@ class Rig:
 
     def _outcome(self, container: Container, answer: SectionReply) -> Outcome:
         self._require_held(answer)
-        if answer.exit_status == _NOT_STARTED:
+        if _not_started(answer):
             said = one_line(answer.error_text)
             detail = f"no container starts with {self.access}"
             self._rows.failed("reachable", detail, "a container with the GPU", said)
@@ -287,3 +292,9 @@ class Rig:
             answer.text,
             answer.error_text,
         )
+
+
+def _not_started(answer: SectionReply) -> bool:
+    """Whether it was the engine that failed, and not a program in a container."""
+    said_so = _DAEMON.match(answer.error_text) is not None
+    return answer.exit_status == _ENGINE or (answer.exit_status in _NOT_STARTED and said_so)
