@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from xbtasks import build, context, images, provenance, staging
-from xbtasks.backends.linking import accepted_by_profile, judge_linking
-from xbtasks.backends.profiles import profile_for
-from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of, judge
-from xbtasks.elf.facts import BadElf, libc_version
+from xbtasks.artifacts import ArtifactSet, read_step
+from xbtasks.casejob import CaseJob, Outcome, Subject
+from xbtasks.checks import CaseReport, Verdict
 from xbtasks.engine import BuildRequest, Engine
 from xbtasks.errors import BuildFailed, CannotJudge, DeadlineExceeded, ExitCode, Refused, UsageError, XbError
-from xbtasks.hardware import CaseRun, Findings, Skipped, Unjudged
-from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.result import ArtifactRecord, BuildRecord
 
@@ -22,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from xbtasks.backends.base import Case, Platform
-    from xbtasks.backends.linking import ImageFile
     from xbtasks.host.step import Reply
     from xbtasks.hostfacts import HostFacts
     from xbtasks.images import Image
@@ -34,13 +28,6 @@ __all__ = ["StageJob"]
 
 _ATTEMPTS = 5
 """How often staging starts anew because another run changed the directory meanwhile."""
-
-_LIBC = (
-    "/lib/x86_64-linux-gnu/libc.so.6",
-    "/lib/aarch64-linux-gnu/libc.so.6",
-    "/lib64/libc.so.6",
-)
-"""Where images keep their libc: Debian and Ubuntu per architecture, Red Hat and openEuler in /lib64."""
 
 
 class StageJob:
@@ -54,7 +41,6 @@ class StageJob:
         self._engine = Engine(plan.engine)
         self._deadline = plan.step_deadline
         self._seconds = 0.0
-        self._image_glibc: tuple[int, ...] | None = None
         self._recorded: frozenset[str] = frozenset()
         self.builds: list[BuildRecord] = []
         self.cases: list[CaseReport] = []
@@ -80,13 +66,9 @@ class StageJob:
                 f"stage {stage.stage} is not built on this host", hint=f"inv build {stage.stage}"
             )
         self._require_own(image, platform)
-        files = self._read_artifacts(image, platform)
-        staged = self._staged(image, files, staged, platform)
-        for number in self._plan.cases:
-            case = stage.backend.case(number)
-            if case is None:
-                raise UsageError(f"{stage.backend_name} has no case {number}")
-            self._case(case, image, files, staged, platform)
+        artifacts = self._read_artifacts(image, platform)
+        staged = self._staged(artifacts, staged, platform)
+        self._judge(self._plan.cases, Subject(artifacts, staged, platform, self._recorded))
 
     def give_up(self, error: XbError) -> None:
         """Turn ``error`` into a report for each case that it left without one."""
@@ -99,7 +81,7 @@ class StageJob:
         for number in self._plan.cases[len(self.cases) :]:
             case = self._stage.backend.case(number)
             if case is not None:
-                self._report(case, verdict, reason, code=code)
+                self._report(case, Outcome(verdict, reason, code))
 
     def _platform(self) -> Platform:
         from xbtasks.backends.base import Platform
@@ -201,57 +183,29 @@ class StageJob:
 
     # artifacts
 
-    def _read_artifacts(self, image: Image, platform: Platform) -> tuple[ImageFile, ...]:
-        """Return the artifacts' bytes as they lie in the image; no container starts."""
-        container = f"xbtasks-{self._tools.run_id}-read"
-        engine, deadline = self._engine, self._deadline
-        artifacts = self._stage.backend.artifacts
-        copies = [
-            Section(f"file-{number}", engine.copy_out(container, artifact.image_path), deadline)
-            for number, artifact in enumerate(artifacts)
-        ]
-        copies.append(Section("libc", program("copy_first", engine.binary, container, *_LIBC), deadline))
-        remove = Section("remove", engine.remove_container(container), deadline)
-        step = Step("read", (self._create(container, image, platform), *copies, remove), on_loss=(remove,))
-        reply = self._run(step)
-        if not reply["create"].ok:
-            raise CannotJudge(f"no container of {image.id[:19]}: {reply['create'].error_text.strip()[:300]}")
-        files = tuple(
-            images.read_file(artifact.image_path, reply[f"file-{number}"])
-            for number, artifact in enumerate(artifacts)
-        )
-        libc = images.read_file("libc.so.6", reply["libc"])
-        self._image_glibc = _glibc(libc)
-        self.artifacts += [
-            ArtifactRecord(
-                stage=self._stage.stage,
-                path=file.path,
-                sha256=hashlib.sha256(file.data).hexdigest(),
-                size=len(file.data),
-                image=image.id,
-            )
-            for file in files
-            if file.kind == "file"
-        ]
-        return files
+    def _read_artifacts(self, image: Image, platform: Platform) -> ArtifactSet:
+        """Return what the image holds of its artifacts; no container starts."""
+        container, backend = f"xbtasks-{self._tools.run_id}-read", self._stage.backend
+        create = self._create(container, image, platform)
+        reply = self._run(read_step(self._engine, backend, container, create, self._deadline))
+        artifacts = ArtifactSet.from_reply(image, backend, reply)
+        self.artifacts += artifacts.records(self._stage)
+        return artifacts
 
-    def _staged(
-        self, image: Image, files: tuple[ImageFile, ...], staged: StagedSet, platform: Platform
-    ) -> StagedSet:
+    def _staged(self, artifacts: ArtifactSet, staged: StagedSet, platform: Platform) -> StagedSet:
         """Return what is staged, which is the image's own files unless the image lacks one."""
         stage = self._stage
-        missing = [file for file in files if file.kind != "file"]
-        if missing:
-            names = ", ".join(f"{file.path} is {file.kind}" for file in missing)
+        if artifacts.missing:
+            names = ", ".join(f"{file.path} is {file.kind}" for file in artifacts.missing)
             if not self._plan.cases:
                 raise BuildFailed(f"{stage.stage} was built but is incomplete, nothing was staged: {names}")
             self._tools.reporter.say(f"  not staged: {names}")
             return staged
         for _ in range(_ATTEMPTS):
-            why = staged.why_stage(stage, image.id)
+            why = staged.why_stage(stage, artifacts.image.id)
             if not why:
                 return staged
-            done = self._stage_files(image, files, staged, platform)
+            done = self._stage_files(artifacts, staged, platform)
             if done is not None:
                 self._tools.reporter.say(f"  staged in {stage.staging_directory}: {why}")
                 return done
@@ -260,28 +214,23 @@ class StageJob:
             )
         raise CannotJudge(f"others keep changing the files in {stage.staging_directory}")
 
-    def _stage_files(
-        self, image: Image, files: tuple[ImageFile, ...], staged: StagedSet, platform: Platform
-    ) -> StagedSet | None:
+    def _stage_files(self, artifacts: ArtifactSet, staged: StagedSet, platform: Platform) -> StagedSet | None:
         """Put the image's files in place and return what is staged then; None where others were quicker."""
-        stage = self._stage
+        stage, image = self._stage, artifacts.image
         manifest = staging.Manifest(
             stage=stage.stage,
             platform=platform,
             inputs=image.inputs,
             image=image.id,
             run=self._tools.run_id,
-            files=tuple(
-                (artifact.staged_path, hashlib.sha256(file.data).hexdigest())
-                for artifact, file in zip(stage.backend.artifacts, files, strict=True)
-            ),
+            files=artifacts.digests(stage.backend),
         )
         container = f"xbtasks-{self._tools.run_id}-stage"
         step = staging.stage_step(
             self._engine,
             stage,
             manifest,
-            files,
+            artifacts.files,
             staged,
             container,
             self._create(container, image, platform),
@@ -300,123 +249,45 @@ class StageJob:
 
     # cases
 
-    def _case(
-        self, case: Case, image: Image, files: tuple[ImageFile, ...], staged: StagedSet, platform: Platform
-    ) -> None:
-        if case.cards:
-            self._hardware_case(case, image, files, platform)
-            return
-        required, rows = judge_linking(
-            self._stage.backend,
-            files,
-            staged.files,
-            platform=platform,
-            profile=profile_for(self._stage.backend_name, self._stage.pin, self._stage.profile),
-            pin=self._stage.pin,
-            max_glibc=self._plan.max_glibc or None,
-            image_glibc=self._image_glibc,
-            foreign=platform is not self._facts.platform,
-        )
-        rows = (self._image_row(case, image, platform), *rows)
-        if self._image_glibc is None:
-            check_id = f"{self._stage.backend_name}.case{case.number}.glibc-image"
-            detail = "the image's glibc can't be found: whether it is new enough was not judged"
-            rows = (*rows, Check(check_id, Status.WARN, detail))
-        verdict, rows = judge(required, rows)
-        failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
-        terms = [row.detail for row in rows if row.id.endswith(".image") and row.status is Status.WARN]
-        reason = _short(tuple(failed)) or "; ".join([*terms, *filter(None, [accepted_by_profile(rows)])])
-        self._report(case, verdict, reason, checks=rows)
-
-    def _hardware_case(
-        self, case: Case, image: Image, files: tuple[ImageFile, ...], platform: Platform
-    ) -> None:
-        """Judge a case that needs cards; skipped, unasked, where they are absent."""
-        backend, plan = self._stage.backend, self._plan
-        found = self._facts.cards(backend.name)
-        if found < case.cards:
-            reason = f"needs {case.cards} {backend.card}, the host has {found}"
-            row = Check(f"{backend.name}.case{case.number}.cards", Status.WARN, reason)
-            self._report(case, Verdict.SKIP, reason, checks=[row])
-            return
-        if not case.module:
-            self._report(case, Verdict.ERROR, "this version of xbtasks can't judge it")
-            return
-        absent = [file.path for file in files if file.kind != "file"]
-        if absent:
-            check_id = f"{backend.name}.case{case.number}.artifact"
-            row = Check(check_id, Status.FAIL, f"the image lacks {', '.join(absent)}", "a file", "none")
-            self._report(case, Verdict.FAIL, row.detail, checks=[row])
-            return
-        run = CaseRun(
-            run_id=self._tools.run_id,
+    def _judge(self, numbers: Iterable[int], subject: Subject) -> None:
+        """Judge the cases one after another; each takes its own time."""
+        job = CaseJob(
+            plan=self._plan,
             stage=self._stage,
-            platform=platform,
-            image=image.id,
-            workload=plan.knobs.workload_image or image.id,
-            artifacts=tuple(
-                (artifact.staged_path, hashlib.sha256(file.data).hexdigest())
-                for artifact, file in zip(backend.artifacts, files, strict=True)
-            ),
-            knobs=plan.knobs,
             facts=self._facts,
             engine=self._engine,
-            deadline=self._deadline,
+            run_id=self._tools.run_id,
             ask=self._run,
             say=self._tools.reporter.say,
             permission=lambda what: self._permission(what, accelerator=True),
         )
-        try:
-            findings: Findings = import_module(case.module).judge(run)
-        except Skipped as skipped:
-            self._report(case, Verdict.SKIP, skipped.reason, checks=skipped.checks)
-            return
-        except Unjudged as unjudged:
-            self._report(case, Verdict.ERROR, str(unjudged), checks=unjudged.checks)
-            return
-        verdict, rows = judge(findings.required, (self._image_row(case, image, platform), *findings.checks))
-        failed = dict.fromkeys(row.id for row in rows if row.status is Status.FAIL)
-        self._report(case, verdict, _short(tuple(failed)) or findings.note, checks=rows)
+        for number in numbers:
+            case = self._stage.backend.case(number)
+            if case is None:
+                raise UsageError(f"{self._stage.backend_name} has no case {number}")
+            self._report(case, job.judge(case, subject))
 
     def _permission(self, what: str, *, accelerator: bool = False) -> None:
         """Ask the user before ``what``; the simulated host never asks."""
         if not self._facts.simulated:
             self._tools.permission(what, accelerator=accelerator)
 
-    def _image_row(self, case: Case, image: Image, platform: Platform) -> Check:
-        """Say whether the image that is judged is what the checkout would build."""
-        check_id = f"{self._stage.backend_name}.case{case.number}.image"
-        why = build.why_build(self._stage, platform, image, self._recorded, rebuild=False)
-        if why:
-            detail = (
-                f"{self._stage.image} is judged as it is, but {why}; inv build {self._stage.stage} renews it"
-            )
-            return Check(check_id, Status.WARN, detail)
-        detail = f"{self._stage.image} ({image.id[:19]}) was built from the inputs of this checkout"
-        return Check(check_id, Status.INFO, detail)
-
-    def _report(
-        self,
-        case: Case,
-        verdict: Verdict,
-        reason: str,
-        *,
-        checks: Iterable[Check] = (),
-        code: ExitCode | None = None,
-    ) -> None:
+    def _report(self, case: Case, outcome: Outcome) -> None:
+        """Keep a case's report; its time is all that passed since the build or the case before it."""
+        passed = sum(each.seconds for each in self.builds) + sum(each.seconds for each in self.cases)
         self.cases.append(
             CaseReport(
                 id=f"{self._stage.backend_name}.case{case.number}",
                 title=case.title,
                 stage=self._stage.stage,
-                verdict=verdict,
-                reason=reason,
-                seconds=round(self._seconds - sum(build.seconds for build in self.builds), 3),
-                exit_code=exit_code_of(verdict) if code is None else code,
-                checks=tuple(checks),
+                verdict=outcome.verdict,
+                reason=outcome.reason,
+                seconds=round(self._seconds - passed, 3),
+                exit_code=outcome.exit_code,
+                checks=outcome.checks,
             )
         )
-        self._tools.reporter.say(f"  {self.cases[-1].id}: {verdict}")
+        self._tools.reporter.say(f"  {self.cases[-1].id}: {outcome.verdict}")
 
     def _run(self, step: Step) -> Reply:
         reply = self._tools.host.run(step, self._tools.reporter.live)
@@ -427,17 +298,3 @@ class StageJob:
             message = f"step {step.name}: {late.name} was stopped, it did not end within {late.seconds} s"
             raise DeadlineExceeded(message, hint=f"{knob} gives it more time")
         return reply
-
-
-def _short(names: tuple[str, ...], most: int = 3) -> str:
-    """Return the first names of many, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def _glibc(libc: ImageFile) -> tuple[int, ...] | None:
-    """Return the version of the image's glibc, or None where the image has none that can be read."""
-    try:
-        return libc_version(libc.data) if libc.kind == "file" else None
-    except BadElf:
-        return None
