@@ -49,6 +49,12 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Try all broken variants of the sample, which must fail, and the good ones, which must pass."""
+    session.run(PYTHON, "-m", "xbtasks", "sim.mutants", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style and the shell programs."""
     session.run(PYTHON, "-m", "ruff", "check", ".")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xbtasks.errors import ExitCode
 from xbtasks.tasks.command import Call, Option, command
 
-__all__ = ["down", "status", "up"]
+__all__ = ["down", "mutants", "status", "up"]
 
 
 _YES = Option("yes", "for scripts that say so everywhere; the simulated host never asks", switch=True)
@@ -41,3 +41,32 @@ def status(call: Call) -> ExitCode:
     call.document({"schema": 1, "running": found.running, "environment": found.environment()})
     show_sim(found, call.console, env=call.switch("env"))
     return ExitCode.PASSED if found.running else ExitCode.CANNOT_JUDGE
+
+
+@command(
+    _YES,
+    Option("only", "the variants whose names fit these shell patterns, with commas between them"),
+    Option("list", "name the variants and what must notice each, and run nothing", switch=True),
+)
+def mutants(call: Call) -> ExitCode:
+    """Try broken variants of the sample, which must fail in the named row, and good ones, which must pass."""
+    from xbtasks.sim.mutants.catalogue import chosen
+
+    variants = chosen(call.text("only"))
+    if call.switch("list"):
+        call.document({"schema": 1, "variants": [variant.document() for variant in variants]})
+        for variant in variants:
+            call.console.say(f"{variant.name:28} {variant.judged_by}: {variant.what}")
+        return ExitCode.PASSED
+    from xbtasks.sim import daemon
+    from xbtasks.sim.mutants.running import run_variants, summary
+    from xbtasks.sim.paths import SimPaths
+
+    status = daemon.up(call.console.say)
+    trials = run_variants(variants, SimPaths.from_environment(), status.environment(), call.console.say)
+    call.document({"schema": 1, "summary": summary(trials), "trials": [trial.document() for trial in trials]})
+    for trial in trials:
+        if not trial.right:
+            call.console.say(f"  {trial.line}")
+    call.console.say(summary(trials))
+    return ExitCode.PASSED if all(trial.right for trial in trials) else ExitCode.FAILED
