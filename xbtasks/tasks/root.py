@@ -20,8 +20,9 @@ _EVERYTHING = (Group.HOST, Group.BUILD, Group.ASCEND, Group.NVIDIA)
 )
 def stages(call: Call) -> ExitCode:
     """List the builder stages of the Dockerfile: pin, platforms, inputs, built or not."""
+    from xbtasks.planning import discover_stages, of_backend
     from xbtasks.reporting.listing import show_stages, stage_documents
-    from xbtasks.session import built_states, discover_stages, of_backend
+    from xbtasks.session import built_states
 
     discovery = discover_stages(call.settings)
     chosen = of_backend(discovery, call.text("backend"))

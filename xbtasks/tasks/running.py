@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xbtasks.errors import ExitCode, UsageError
+from xbtasks.planning import case_knobs, discover_stages, make_plan, of_backend
 from xbtasks.reporting.table import show_result
-from xbtasks.session import case_knobs, discover_stages, make_plan, of_backend, replay, run
+from xbtasks.session import replay, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
