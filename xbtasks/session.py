@@ -14,6 +14,7 @@ from xbtasks import __version__
 from xbtasks.errors import CannotJudge, Refused, UsageError
 from xbtasks.pipeline import Tools, perform
 from xbtasks.plan import RunPlan, StagePlan
+from xbtasks.planning import stage_plan
 from xbtasks.result import Result
 
 if TYPE_CHECKING:

@@ -11,12 +11,10 @@ from tests.workplace import SAMPLE
 from xbtasks.errors import CannotJudge, Refused, UsageError
 from xbtasks.knobs.resolve import resolve
 from xbtasks.plan import CaseKnobs, RunPlan
+from xbtasks.planning import discover_stages, make_plan, of_backend
 from xbtasks.reporting.console import Console
 from xbtasks.session import (
     _permission,
-    discover_stages,
-    make_plan,
-    of_backend,
     replay,
     run,
     runs_directory,
