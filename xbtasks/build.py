@@ -97,7 +97,7 @@ def _built_ids(metadata: bytes) -> tuple[str, ...]:
     try:
         document = json.loads(metadata)
         found = [document.get(f"containerimage.{key}") for key in ("config.digest", "digest")]
-    except (AttributeError, ValueError) as error:
+    except (AttributeError, RecursionError, ValueError) as error:
         raise LostReply(f"the build reported no image: {error}") from error
     ids = tuple(str(digest) for digest in found if digest)
     if not ids:

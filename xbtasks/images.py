@@ -57,7 +57,7 @@ def read_image(answer: SectionReply) -> Image | None:
             inputs=str(labels.get(LABEL_INPUTS, "")),
             commit=str(labels.get(LABEL_COMMIT, "")),
         )
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise LostReply(f"image inspect answered something else: {error!r}") from error
 
 
@@ -97,8 +97,6 @@ def read_file(path: str, answer: SectionReply) -> ImageFile:
                 return ImageFile(path, kind, member.mode, b"", member.linkname)
             stream = tar.extractfile(member)
             data = stream.read() if stream is not None else b""
-            if len(data) != member.size:
-                raise LostReply(f"the engine's copy of {path} is short")
             return ImageFile(path, "file", member.mode, data, "")
     except tarfile.TarError as error:
         raise LostReply(f"the engine's copy of {path} is not a tar: {error}") from error

@@ -150,7 +150,7 @@ def replay(directory: Path, console: Console) -> Result:
         note = json.loads((directory / "run.json").read_bytes())
         schema, run_id, label = note["schema"], str(note["run"]), str(note["host"])
         own = OwnSide(read_notes(noted.read_bytes()) if noted.exists() else {})
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         raise UsageError(f"{directory} holds no evidence of a run: {error}") from error
     if schema != _SCHEMA:
         raise UsageError(f"{directory} was recorded in form {schema}, this version reads {_SCHEMA}")

@@ -8,7 +8,7 @@ import pytest
 
 from xbtasks.backends.base import Platform
 from xbtasks.build import build_step, built_image, excerpt, is_built, refuse_foreign, why_build
-from xbtasks.engine import LABEL_COMMIT, LABEL_INPUTS, LABEL_STAGE, BuildRequest, Engine
+from xbtasks.engine import LABEL_COMMIT, LABEL_INPUTS, LABEL_RUN, LABEL_STAGE, BuildRequest, Engine
 from xbtasks.errors import BuildFailed, CannotJudge, LostReply, Refused
 from xbtasks.host.step import Reply, SectionReply
 from xbtasks.images import Image
@@ -129,6 +129,11 @@ def test_only_allowed_words_reach_buildx() -> None:
     ]
 
 
+def test_the_names_of_the_labels_are_a_contract() -> None:
+    assert (LABEL_STAGE, LABEL_INPUTS) == ("xbtasks.stage", "xbtasks.inputs")
+    assert (LABEL_COMMIT, LABEL_RUN) == ("xbtasks.commit", "xbtasks.run")
+
+
 def test_nothing_of_the_run_is_a_label_so_that_the_same_inputs_give_the_same_id() -> None:
     assert "xbtasks.run" not in " ".join(Engine().build(REQUEST))
 
@@ -197,7 +202,9 @@ def test_a_load_that_left_no_image_is_no_verdict() -> None:
         built_image(STAGE, reply(answer("build", stdout=json.dumps(METADATA).encode()), gone))
 
 
-@pytest.mark.parametrize("metadata", [b"", b"{}", b"[]", b"null", b'"x"', b"{", b"\xff", b'{"x": 1}'])
+@pytest.mark.parametrize(
+    "metadata", [b"", b"[" * 100_000, b"{}", b"[]", b"null", b'"x"', b"{", b"\xff", b'{"x": 1}']
+)
 def test_a_build_that_reports_no_image_is_no_verdict(metadata: bytes) -> None:
     with pytest.raises(LostReply, match="reported no image"):
         built_image(STAGE, reply(answer("build", stdout=metadata)))
@@ -238,7 +245,7 @@ def test_the_stages_own_fault_fails_it(prefix: str, message: str, why: str) -> N
 @pytest.mark.parametrize(
     "message",
     [
-        "x/y:1: failed to resolve source metadata for docker.io/x/y:1: failed to do request: dial tcp: lookup x",
+        "x/y:1: failed to resolve source metadata for docker.io/x/y:1: failed to do request: dial tcp",
         "toomanyrequests: You have reached your pull rate limit",
         "failed to compute cache key: failed to copy: httpReadSeeker: failed open: failed to do request: EOF",
         "failed to compute cache key: failed to copy: read tcp 1.1.1.1:1->2.2.2.2:443: connection timed out",

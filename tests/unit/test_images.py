@@ -3,8 +3,11 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from xbtasks.engine import LABEL_COMMIT, LABEL_INPUTS, LABEL_STAGE
 from xbtasks.errors import CannotJudge, LostReply
@@ -95,7 +98,20 @@ def test_an_engine_that_does_not_answer_has_not_said_that_there_is_none(said: st
 
 @pytest.mark.parametrize(
     "document",
-    [b"", b"garbage", b"[]", b"{}", b"null", b"[null]", b"[[]]", b"[1]", b"\xff", b"[{}]", b'[{"Id": "x"}]'],
+    [
+        b"",
+        b"garbage",
+        b"[" * 100_000,
+        b"[]",
+        b"{}",
+        b"null",
+        b"[null]",
+        b"[[]]",
+        b"[1]",
+        b"\xff",
+        b"[{}]",
+        b'[{"Id": "x"}]',
+    ],
 )
 def test_garbage_with_exit_0_is_a_lost_answer(document: bytes) -> None:
     with pytest.raises(LostReply, match="answered something else"):
@@ -186,3 +202,23 @@ def test_a_copy_that_was_cut_is_a_lost_answer() -> None:
     for length in (100, 511, 512, 513, 3000, 5511):
         with pytest.raises(LostReply):
             read_file("/out/x", answer(stdout=whole[:length]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2047), st.integers(0, 255)), min_size=1, max_size=8))
+def test_a_copy_with_flipped_bytes_is_lost_or_a_value(flips: list[tuple[int, int]]) -> None:
+    data = bytearray(tar(data=b"x" * 500))
+    for at, value in flips:
+        data[at] = value
+    with suppress(LostReply):
+        assert read_file("/out/x", answer(stdout=bytes(data))).kind in (
+            "file",
+            "symlink",
+            "directory",
+            "other",
+        )
+
+
+@given(st.binary(max_size=2000))
+def test_any_answer_is_an_image_or_lost(data: bytes) -> None:
+    with suppress(LostReply):
+        read_image(answer(stdout=data))

@@ -171,7 +171,16 @@ def test_a_disk_that_fills_up_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"schema": 1}', '{"schema": 1, "run": "x", "host": "h", "plan": 1}']
+    "text",
+    [
+        "",
+        "[" * 100_000,
+        "{",
+        "[]",
+        "{}",
+        '{"schema": 1}',
+        '{"schema": 1, "run": "x", "host": "h", "plan": 1}',
+    ],
 )
 def test_another_note_is_no_evidence(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)

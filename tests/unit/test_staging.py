@@ -160,6 +160,11 @@ def test_a_changed_file_is_not_foreign_and_not_ours_any_more() -> None:
     assert [file.path for file in found.changed] == [TOOL]
 
 
+def test_what_is_no_file_is_never_ours_whatever_a_manifest_says() -> None:
+    found = StagedSet(files(kind="symlink"), manifest(lib=""))
+    assert not found.put_by_us(found.files[0])
+
+
 def test_what_an_interrupted_set_put_is_ours() -> None:
     found = StagedSet(files(lib=NEW), manifest(), next=manifest(NEW, NEW))
     assert all(found.put_by_us(file) for file in found.files)

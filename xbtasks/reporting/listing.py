@@ -10,10 +10,10 @@ from xbtasks.reporting.table import grid
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xbtasks.reporting.console import Console
-    from xbtasks.knobs.settings import KnobRow
-    from xbtasks.sim.daemon import SimStatus
     from xbtasks.checkout.stages import Discovery, Stage
+    from xbtasks.knobs.settings import KnobRow
+    from xbtasks.reporting.console import Console
+    from xbtasks.sim.daemon import SimStatus
 
 __all__ = ["show_knobs", "show_sim", "show_stages", "stage_documents"]
 
