@@ -25,11 +25,11 @@ CASE = "ascend.case3"
 PART = Slice(0, 0, 20, 1024, "A-B")
 SIZES = Sizes.of(1024)
 CONTEXT = 102 * MIB
-CHUNK = 64 * MIB
+CHUNK = SIZES.chunk
 ERROR = "[2026-11-30 10:45:48.717] [ERROR] [eNPU] [vCANN_RT] [17:1397:mem_limiter.c:31] "
 
 
-def line(request: int = CHUNK + 32, used: int = 960 * MIB, quota: int = 1024 * MIB) -> str:
+def line(request: int = CHUNK + 32, used: int = 961 * MIB, quota: int = 1024 * MIB) -> str:
     return f"{ERROR}Out of memory! Request:{request} B, used:{used} B, quota:{quota} B."
 
 
@@ -82,7 +82,7 @@ def test_a_good_round_passes_with_all_its_rows() -> None:
         (said(MEMORY, fill(448), err=line(used=1000 * MIB)), {"floor"}),
         (said(MEMORY, fill(832), err=line(quota=1024 * 10**6)), {"oom-line"}),
         (said(MEMORY, fill(832), err=line(quota=512 * MIB)), {"oom-line"}),
-        (said(MEMORY, fill(832), err=line(used=1025 * MIB)), {"oom-line"}),
+        (said(MEMORY, fill(832), err=line(used=1026 * MIB)), {"oom-line"}),
         (said(MEMORY, fill(832), err=line(request=CHUNK - 1)), {"oom-line"}),
         (said(MEMORY, fill(832, 207001)), {"code"}),
         (said(MEMORY, fill(832, 500001)), {"code"}),
@@ -103,6 +103,7 @@ def test_each_fault_fails_in_its_row(tried: Said, fails: set[str]) -> None:
 def test_a_quota_is_met_exactly_or_with_the_padding_of_the_real_allocator() -> None:
     assert not fills(said(MEMORY, fill(1024), err=line(used=1024 * MIB)))
     assert not fills(said(MEMORY, fill(832), err=line(request=66 * MIB)))
+    assert not fills(said(MEMORY, fill(832), err=line(used=1025 * MIB)))
     assert not fills(said(MEMORY, fill(832), {"op": "family", "why": "cached", "rc": 300000}))
 
 
@@ -138,9 +139,9 @@ def test_two_processes_share_the_quota() -> None:
 
 
 def test_two_processes_get_what_one_got_less_a_context() -> None:
-    assert ALONE == (832 - 128 - 128) * MIB
+    assert ALONE == (832 - 129) * MIB - 2 * CHUNK
     lying = said(MEMORY, fill(832), err=line(used=1 << 50))
-    assert least_together(SIZES, CONTEXT, lying) == (832 - 102 - 256 - 128) * MIB
+    assert least_together(SIZES, CONTEXT, lying) == (832 - 102 - 256) * MIB - 2 * CHUNK
     assert least_together(SIZES, CONTEXT, said(MEMORY)) == 0
 
 
@@ -192,3 +193,4 @@ def test_chunks_come_near_to_the_quota(memory: int) -> None:
     sizes = Sizes.of(memory)
     assert 0 < sizes.chunk <= max(sizes.quota // 4, 8 * MIB)
     assert sizes.slack + sizes.chunk < sizes.quota
+    assert (sizes.chunk + 32) % (2 * MIB) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xbtasks.backends.ascend.contract import KEYS, LIBRARY
-from xbtasks.backends.ascend.log import parse_log
+from xbtasks.backends.ascend.log import OutOfMemory, parse_log
 from xbtasks.backends.ascend.report import parse_report
 
 NEW = "[2026-11-30 10:45:48.717] [INFO] [eNPU] [vCANN_RT] [17:1397:config.c:155] "
@@ -35,16 +35,12 @@ def test_the_monitor_prints_quotas_in_both_spellings() -> None:
     assert (log.aicore, log.memory) == (("21",), ("1025",))
 
 
-def test_a_refusal_adds_up_or_not() -> None:
-    text = "Out of memory! Request:{} B, used:{} B, quota:{} B.\n"
+def test_a_refusal_is_read_as_three_numbers_and_only_whole() -> None:
+    text = "Out of memory! Request:256 B, used:1024 B, quota:1025 B."
     error = NEW.replace("INFO", "ERROR")
-    good, late, less = (
-        parse_log(error + text.format(*numbers)).refusals[0]
-        for numbers in ((256, 1024, 1024), (256, 768, 1024), (256, 1025, 1024))
-    )
-    assert good.adds_up
-    assert not late.adds_up
-    assert not less.adds_up
+    assert parse_log(error + text).refusals == (OutOfMemory(256, 1024, 1025),)
+    assert parse_log(error + text[:-5]).refusals == ()
+    assert parse_log(text).refusals == ()
 
 
 def test_the_loaders_lines_are_told_apart_by_entry() -> None:

@@ -39,11 +39,6 @@ class OutOfMemory:
     used: int
     quota: int
 
-    @property
-    def adds_up(self) -> bool:
-        """Whether what is asked for is too much, and what is used isn't."""
-        return self.used <= self.quota < self.used + self.request
-
     def __str__(self) -> str:
         return f"Request:{self.request} used:{self.used} quota:{self.quota}"
 
