@@ -38,9 +38,8 @@ Fields = dict[str, object]
 
 def said(*events: Fields, err: str = line(), status: int = 0, mapped: bool = True) -> Said:
     maps: Fields = {"op": "maps", "paths": [LIBRARY] if mapped else []}
-    documents = [
-        {"who": "a", "rc": 0, **event} for event in ({"op": "open"}, {"op": "device"}, maps, *events)
-    ]
+    done: list[Fields] = [{"op": "open"}, {"op": "device"}, maps, *events]
+    documents = [{"who": "a", "rc": 0, **event} for event in done]
     text = "".join(f"xbtasks-probe {json.dumps(document)}\n" for document in documents)
     return Said(Outcome("x", status, False, 1, text, err))
 
