@@ -86,6 +86,15 @@ class CaseJob:
         except CannotJudge as error:
             return Outcome.of(Verdict.ERROR, str(error))
 
+    def without_cards(self, case: Case) -> Outcome | None:
+        """Return the skip of a case for which the host has too few cards, or None where it has enough."""
+        backend = self.stage.backend
+        found = self.facts.cards(backend.name)
+        if found >= case.cards:
+            return None
+        reason = f"needs {case.cards} {backend.card}, the host has {found}"
+        return Outcome.of(Verdict.SKIP, reason, [Check(self._id(case, "cards"), Status.WARN, reason)])
+
     def _linking(self, case: Case, subject: Subject) -> Outcome:
         """Judge case 1: it needs no card and runs nothing."""
         artifacts = subject.artifacts
@@ -113,10 +122,9 @@ class CaseJob:
     def _hardware(self, case: Case, subject: Subject) -> Outcome:
         """Judge a case that needs cards; skipped, unasked, where they are absent."""
         backend = self.stage.backend
-        found = self.facts.cards(backend.name)
-        if found < case.cards:
-            reason = f"needs {case.cards} {backend.card}, the host has {found}"
-            return Outcome.of(Verdict.SKIP, reason, [Check(self._id(case, "cards"), Status.WARN, reason)])
+        absent = self.without_cards(case)
+        if absent is not None:
+            return absent
         missing = [file.path for file in subject.artifacts.missing]
         if missing:
             detail = f"the image lacks {', '.join(missing)}"

@@ -54,6 +54,8 @@ class StageJob:
         """
         stage = self._stage
         self._tools.reporter.say(f"{stage.stage}")
+        if self._skip_all():
+            return
         platform = self._platform()
         state = self._run(self._state_step(platform))
         image = images.read_image(state["image"])
@@ -82,6 +84,17 @@ class StageJob:
             case = self._stage.backend.case(number)
             if case is not None:
                 self._report(case, Outcome(verdict, reason, code))
+
+    def _skip_all(self) -> bool:
+        """Skip all cases, with nothing asked or built, where the host has the cards for none of them."""
+        cases = [self._stage.backend.case(number) for number in self._plan.cases]
+        skips = [(case, self._case_job().without_cards(case)) for case in cases if case is not None]
+        if not skips or len(skips) < len(cases) or not all(outcome for _, outcome in skips):
+            return False
+        for case, outcome in skips:
+            if outcome is not None:
+                self._report(case, outcome)
+        return True
 
     def _platform(self) -> Platform:
         from xbtasks.backends.base import Platform
@@ -251,7 +264,15 @@ class StageJob:
 
     def _judge(self, numbers: Iterable[int], subject: Subject) -> None:
         """Judge the cases one after another; each takes its own time."""
-        job = CaseJob(
+        job = self._case_job()
+        for number in numbers:
+            case = self._stage.backend.case(number)
+            if case is None:
+                raise UsageError(f"{self._stage.backend_name} has no case {number}")
+            self._report(case, job.judge(case, subject))
+
+    def _case_job(self) -> CaseJob:
+        return CaseJob(
             plan=self._plan,
             stage=self._stage,
             facts=self._facts,
@@ -261,11 +282,6 @@ class StageJob:
             say=self._tools.reporter.say,
             permission=lambda what: self._permission(what, accelerator=True),
         )
-        for number in numbers:
-            case = self._stage.backend.case(number)
-            if case is None:
-                raise UsageError(f"{self._stage.backend_name} has no case {number}")
-            self._report(case, job.judge(case, subject))
 
     def _permission(self, what: str, *, accelerator: bool = False) -> None:
         """Ask the user before ``what``; the simulated host never asks."""

@@ -445,6 +445,26 @@ def test_a_case_without_cards_is_skipped(world: World) -> None:
     assert "needs 1 GPU" in result.reason
 
 
+def test_absent_cards_are_seen_before_anything_is_asked_or_built(world: World) -> None:
+    world.host.preflight = FakeHost(nvidia_smi=section("nvidia-smi", ""), nvidia_devices="")
+    for build in (True, False):
+        result = world.perform(replace(PLAN, cases=(2, 3), build=build))
+        assert [case.verdict for case in result.cases] == [Verdict.SKIP, Verdict.SKIP]
+        assert result.exit_code == 3
+    assert world.asked == []
+    assert world.host.steps == ["preflight", "preflight"]
+
+
+def test_one_card_is_enough_for_the_case_that_needs_one(world: World) -> None:
+    one = FakeHost().nvidia_smi
+    assert isinstance(one, str)
+    lines = [line for line in one.splitlines(keepends=True) if not line.startswith("gpus 1,")]
+    world.host.preflight = FakeHost(nvidia_smi="".join(lines))
+    result = world.perform(replace(PLAN, cases=(1, 3)))
+    assert [case.verdict for case in result.cases] == [Verdict.PASS, Verdict.SKIP]
+    assert "needs 2 GPU" in result.reason
+
+
 def test_a_skipped_case_beside_a_passing_one_is_no_failure(world: World) -> None:
     world.host.preflight = FakeHost(nvidia_smi=section("nvidia-smi", ""), nvidia_devices="")
     result = built(world, THIRTEEN).perform(replace(PLAN, cases=(1, 2)))
