@@ -5,7 +5,7 @@
 #include "ptx.h"
 
 enum { STEP_CYCLES = 4, MEMORY_CYCLES = 400, READ_CYCLES = 20 };
-enum { READS = 50000, MOST_DOUBLINGS = 32, MOST_STEPS = 40000000 };
+enum { READS = 50000, MOST_DOUBLINGS = 32, MOST_STEPS = 10000000 };
 
 struct thread {
     const struct ptx *ptx;
