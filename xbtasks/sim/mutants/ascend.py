@@ -111,7 +111,7 @@ _QUOTA: Final = (
         3,
         "chunk-late",
         "what is asked for isn't counted",
-        "ceiling",
+        "oom-line ceiling",
         ("quota.c", _OVER, "if (used > vnpu->memory_quota) {"),
     ),
     _variant(
@@ -217,8 +217,8 @@ _INJECTION: Final = (
         "fields",
         (
             "config.c",
-            f"        {_LOADED}",
-            f'        if (strcmp(line, "shm-id") != 0)\n            {_LOADED}',
+            _LOADED,
+            f'{{\n        if (strcmp(line, "shm-id") != 0)\n            {_LOADED}\n    }}',
         ),
     ),
     _variant(

@@ -74,7 +74,8 @@ _INJECTED: Final = (
         "vgpu-missing",
         "the library isn't mounted where the preload file says",
         "preload-mapped",
-        '*library.so,target=/usr/local/vgpu/*) word="${word%%,target=*},target=/mnt/l.so,readonly" ;;',
+        "nvidia) runtime=nvidia ;;\n"
+        '*library.so,target=*) [ -z "${runtime}" ] || word="${word%%,target=*},target=/mnt/l.so,readonly" ;;',
     ),
     _nvidia(
         Kind.CONFIG,
@@ -177,8 +178,8 @@ _INJECTED: Final = (
         Kind.CONFIG,
         "vcann-other-card",
         "the configuration is for another card",
-        "fields",
-        changed(CONFIG, "s/^physical-npu-id=.*/physical-npu-id=1/"),
+        "fields exit",
+        changed(CONFIG, "s/^physical-npu-id=.*/physical-npu-id=9/"),
     ),
     _ascend(
         Kind.CONFIG,

@@ -7,7 +7,8 @@ import shutil
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from uuid import NAMESPACE_URL, uuid5
 
 from xbtasks.sim.drivers.inventory import write_part
 from xbtasks.sim.lock import locked
@@ -57,13 +58,27 @@ def _inventory(paths: SimPaths) -> Iterator[None]:
     before = paths.inventory.read_bytes() if paths.inventory.exists() else None
     try:
         for vendor, part in _DEFAULT.items():
-            write_part(paths.inventory, vendor, part)
+            _give(paths, vendor, part)
         yield
     finally:
         if before is None:
             paths.inventory.unlink(missing_ok=True)
         else:
             paths.inventory.write_bytes(before)
+
+
+def _give(paths: SimPaths, vendor: str, part: Mapping[str, Any]) -> None:
+    """Give the host these cards. GPUs have ids of this host's own: a card is held by its id on a machine.
+
+    NPUs have that anyhow.
+    """
+    cards = [
+        {"uuid": f"GPU-{uuid5(NAMESPACE_URL, f'{paths.state} card {index}')}", **card}
+        if vendor == "nvidia"
+        else card
+        for index, card in enumerate(part["cards"])
+    ]
+    write_part(paths.inventory, vendor, {**part, "cards": cards})
 
 
 class _Runner:
@@ -106,7 +121,7 @@ class _Runner:
             taken = tuple(free[: variant.places])
             self._free[variant.vendor] -= set(taken)
             if variant.cards is not None:
-                write_part(self._paths.inventory, variant.vendor, variant.cards)
+                _give(self._paths, variant.vendor, variant.cards)
             card = taken[0] if taken else None
             self._running[pool.submit(self._try, variant, card)] = (variant, taken)
             return True
@@ -122,7 +137,7 @@ class _Runner:
     def _finish(self, future: Future[Trial]) -> None:
         variant, taken = self._running.pop(future)
         if variant.cards is not None:
-            write_part(self._paths.inventory, variant.vendor, _DEFAULT[variant.vendor])
+            _give(self._paths, variant.vendor, _DEFAULT[variant.vendor])
         self._free[variant.vendor] |= set(taken)
         trial = future.result()
         self._trials.append(trial)

@@ -26,6 +26,7 @@ __all__ = ["EditError", "Ending", "Trial", "apply_edits", "command_line", "judge
 _FOLDER: Final = "pack/gpustack-operator"
 _PROJECT: Final = Path(xbtasks.__file__).resolve().parents[1]
 _SECONDS: Final = 900
+_SHOWN: Final = 100
 
 
 class EditError(XbError):
@@ -139,7 +140,7 @@ def judge_result(variant: Variant, status: int, document: Mapping[str, Any] | No
         return Ending.SURVIVED, f"every required row passed; expected {_expected(variant)}"
     if not variant.rows:
         if status == variant.exit_code and variant.says in reason:
-            return Ending.KILLED, f"exit status {status}: {reason}"
+            return Ending.KILLED, f"exit status {status}: {reason[:_SHOWN]}"
         if verdicts == ["FAIL"]:
             return Ending.ELSEWHERE, f"{', '.join(failed)} instead of {_expected(variant)}"
         return Ending.ERROR, f"exit status {status}, not {variant.exit_code}: {reason}"
