@@ -211,9 +211,9 @@ def test_a_link_cut_at_any_point_of_a_run_gives_no_wrong_verdict(far: Far, place
     right = far.inv("measured", *command)
     assert right.code == 0, right.text
     measured.close()
+    assert far.inv("far", "clean", "--all").code == 0
     outcomes = []
     for part in range(20):
-        assert far.inv("far", "clean", "--all").code == 0
         way, total = (("cut_up", measured.up), ("cut_down", measured.down))[part % 2]
         between = Proxy(server.port, **{way: total * part // 20})
         name = f"cut-{part}"
