@@ -54,11 +54,13 @@ def test_names_are_distinct() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant.name))
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v.edits], ids=lambda v: str(v.name))
 def test_edits_apply_exactly_once(variant: Variant, tmp_path: Path) -> None:
-    checkout = tmp_path / "checkout"
-    shutil.copytree(SAMPLE_CHECKOUT, checkout)
-    apply_edits(checkout, variant.edits)
+    for edit in variant.edits:
+        copy = tmp_path / "pack/gpustack-operator" / edit.file
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SAMPLE_CHECKOUT / "pack/gpustack-operator" / edit.file, copy)
+    apply_edits(tmp_path, variant.edits)
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.cards is not None], ids=lambda v: str(v.name))

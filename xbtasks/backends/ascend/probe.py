@@ -90,6 +90,19 @@ class Acl:
         return int(pointer.value or 0), code
 
 
+def malloc_physical(size: int) -> int | None:
+    """Ask for memory that has no address yet; returns ACL's code, None where that can't be asked."""
+    try:
+        c = importlib.import_module("ctypes")
+        function = c.CDLL("libascendcl.so").aclrtMallocPhysical
+    except (AttributeError, ImportError, OSError):
+        return None
+    handle = c.c_void_p(None)
+    # aclrtPhysicalMemProp: no handle type, pinned, huge pages of HBM, id and kind of the place; reserved
+    properties = (c.c_uint32 * 8)(0, 0, 4, 0, 1, 0, 0, 0)
+    return int(function(c.byref(handle), c.c_size_t(size), properties, c.c_uint64(0)))
+
+
 class Device:
     """Device 0 through ACL."""
 
@@ -141,6 +154,9 @@ class Device:
             answer = self.acl.malloc(size, family)
             if answer is not None:
                 say(self.who, "family", rc=answer[1], why=family)
+        code = malloc_physical(size)
+        if code is not None:
+            say(self.who, "family", rc=code, why="physical")
 
     def fill(self, chunk: int, cap: int) -> None:
         """Take chunks until one is refused or ``cap`` bytes are passed."""

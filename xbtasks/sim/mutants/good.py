@@ -194,6 +194,13 @@ _ASCEND: Final = (
         cards={"model": "310p3", "cards": [{"npu_id": 2, "dies": [{"phy_id": 4}]}]},
         options=("--npu", "2"),
     ),
+    _run(
+        "npu-unshared",
+        "the NPU isn't shared, and nobody else has it",
+        _CANN8,
+        2,
+        cards={"cards": [{"dies": [{"device_share": False}]}]},
+    ),
     _run("npu-large", "a larger 910B", _CANN8, 3, cards={"model": "910b1", "cards": [{}]}),
 )
 

@@ -308,11 +308,13 @@ _DRIVERS: Final = (
     ),
     _cards(
         "npu-unshared",
-        "the NPU isn't shared with containers",
+        "another container has the NPU, which isn't shared",
         _CANN,
         2,
         4,
-        {"cards": [{"dies": [{"device_share": False}]}]},
+        {"cards": [{"dies": [{"device_share": False, "processes": [_TENANT]}]}]},
+        "--busy-ok",
+        says="-8020",
     ),
     _cards(
         "npu-full",
