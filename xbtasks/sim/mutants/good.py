@@ -17,6 +17,9 @@ _CUDA13: Final = "xbuild-nvidia-cuda-13"
 _CANN8: Final = "xbuild-ascend-cann-8-910b"
 _CANN9: Final = "xbuild-ascend-cann-9-910b"
 _QUIET: Final = ("--no-throttle",)
+_UNTOLD: Final[dict[str, object]] = {
+    "cards": [{"process_utilization": False}, {"process_utilization": False}]
+}
 
 
 def _build(name: str, what: str, stage: str, *edits: Edit, options: tuple[str, ...] = ()) -> Variant:
@@ -115,11 +118,19 @@ _NVIDIA: Final = (
         options=_QUIET,
     ),
     _run(
-        "gpu-unmeasured",
-        "the device tells no process's utilization",
+        "gpu-newer-call",
+        "the device tells a process's utilization by NVML's newer call alone",
         _CUDA12,
         2,
-        cards={"cards": [{"process_utilization": False}, {"process_utilization": False}]},
+        cards=_UNTOLD,
+    ),
+    _run(
+        "gpu-unmeasured",
+        "the device tells no process's utilization, so nothing is held back",
+        _CUDA12,
+        2,
+        Edit("external/nvidia/vgpu/throttle.c", "if (!any ||", "if (any ||"),
+        cards=_UNTOLD,
         says="compute not measured",
     ),
     _run("gpu-h200", "a large card", _CUDA12, 2, options=_QUIET, cards={"cards": [{"model": "h200"}]}),
