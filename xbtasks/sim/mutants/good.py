@@ -198,12 +198,12 @@ _ASCEND: Final = (
     _run("npu-950-quota", "a 950", "xbuild-ascend-cann-9-950", 3, cards={"model": "950pr", "cards": [{}]}),
     _run(
         "npu-310p",
-        "a 310P",
+        "310Ps, whose numbers have gaps",
         "xbuild-ascend-cann-9-310p",
         2,
         Edit("Dockerfile", "AS xbuild-ascend-cann-9-910b\n", "AS xbuild-ascend-cann-9-310p\n"),
-        cards={"model": "310p3", "cards": [{"npu_id": 2, "dies": [{"phy_id": 4}]}]},
-        options=("--npu", "2"),
+        cards={"model": "310p3", "cards": [{"npu_id": 4}, {"npu_id": 64}]},
+        options=("--npu", "64"),
     ),
     _run(
         "npu-unshared",
