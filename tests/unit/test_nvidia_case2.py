@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.gpumodel import FAULTS, GpuModel, ModelCard
@@ -10,6 +12,7 @@ from xbtasks.backends.nvidia.case2 import judge
 from xbtasks.checks import Status, Verdict
 from xbtasks.errors import Refused, UsageError
 from xbtasks.hardware import Skipped, Unjudged
+from xbtasks.preflight import read_preflight
 
 MIB = 1 << 20
 
@@ -201,6 +204,24 @@ def test_the_container_is_sliced_as_the_operator_slices_it() -> None:
         assert word in text
     assert " -v " not in text
     assert "CUDA_VISIBLE_DEVICES" not in text
+
+
+def test_without_the_runtime_the_card_comes_as_a_cdi_device() -> None:
+    here = world()
+    host = read_preflight(here.facts.reply())
+    for known, name in ((f"nvidia.com/gpu={CARDS[0].uuid}", CARDS[0].uuid), ("nvidia.com/gpu=0", "0")):
+        engine = replace(host.engine, runtimes=frozenset({"runc"}), cdi_devices=frozenset({known}))
+        run = here.case_run()
+        object.__setattr__(run, "facts", replace(run.facts, engine=engine))
+        # the model's cards come through the runtime alone
+        here.answers["bare-smi"] = here.answers["control"] = (125, "", "docker: no such device")
+        with pytest.raises(Unjudged, match="no such device"):
+            judge(run)
+        argv = next(item.argv for step in here.asked for item in step.sections if item.name == "bare-smi")
+        assert argv[argv.index("--device") + 1] == f"nvidia.com/gpu={name}"
+        assert "NVIDIA_VISIBLE_DEVICES=void" in argv
+        assert "--runtime" not in argv
+        here.asked.clear()
 
 
 def test_a_limit_above_the_card_is_wrong_usage() -> None:
@@ -398,6 +419,6 @@ def test_permission_is_asked_before_the_first_container() -> None:
 
     run = here.case_run()
     object.__setattr__(run, "permission", refuse)
-    with pytest.raises(Refused, match="run containers of sha256:111111111111 on GPU 0"):
+    with pytest.raises(Refused, match=r"run containers of vgpu-build:12 on GPU 0 \(NVIDIA Model\)"):
         judge(run)
     assert [step.name for step in here.asked] == ["idle"]

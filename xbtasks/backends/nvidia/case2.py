@@ -13,6 +13,7 @@ from xbtasks.backends.nvidia import choice, contract, judging, questions, thrott
 from xbtasks.backends.nvidia.answers import read_answer
 from xbtasks.backends.nvidia.common import (
     go_on,
+    image_name,
     judge_afterwards,
     judge_endings,
     judge_stdout,
@@ -97,7 +98,7 @@ def judge(run: CaseRun) -> Findings:
         require_terms(run, rows, (card,), first.memory_mib)
         if not run.knobs.busy_ok:
             choice.require_idle((card,), rig.tenants("idle"))
-        run.permission(f"run containers of {run.workload[:19]} on GPU {card.index} ({card.name})")
+        run.permission(f"run containers of {image_name(run)} on GPU {card.index} ({card.name}), for a minute")
         rows.note("limits", Status.INFO, f"GPU {card.index} ({card.name}, {card.uuid}): {first.text}")
         with rig.set_up(_ROLES):
             required = _measure(run, rig, rows, card, first)
@@ -150,7 +151,7 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, card: Gpu, first: Limits) -> tu
         if throttle.judge_throttle(rows, control, *held):
             required.append("throttle")
         ended["throttle"] = held[1].outcome
-    judge_endings(rows, ended.values())
+    judge_endings(rows, ended.values(), (card,))
     judge_afterwards(run, rig, rows, (card,))
     return tuple(required)
 

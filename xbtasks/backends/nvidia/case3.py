@@ -13,6 +13,7 @@ from xbtasks.backends.nvidia import choice, contract, judging, multicard, questi
 from xbtasks.backends.nvidia.answers import read_answer
 from xbtasks.backends.nvidia.common import (
     go_on,
+    image_name,
     judge_afterwards,
     judge_endings,
     judge_stdout,
@@ -94,7 +95,7 @@ def judge(run: CaseRun) -> Findings:
         if not run.knobs.busy_ok:
             choice.require_idle(cards, rig.tenants("idle"))
         names = ", ".join(f"{card.index} ({card.name})" for card in cards)
-        run.permission(f"run containers of {run.workload[:19]} on GPUs {names}")
+        run.permission(f"run containers of {image_name(run)} on GPUs {names}, for a minute")
         _note_limits(rows, cards, first, "")
         with rig.set_up(_ROLES):
             required = _measure(run, rig, rows, cards, first)
@@ -168,7 +169,7 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, cards: tuple[Gpu, ...], first: 
         needed = {**dict.fromkeys(_REPEATED, len(cards)), "sm-limit": 1}
         rows.fold("round2", second.text, inner, needed)
         ended |= again
-    judge_endings(rows, ended.values())
+    judge_endings(rows, ended.values(), cards)
     judge_afterwards(run, rig, rows, cards)
     return tuple(required)
 

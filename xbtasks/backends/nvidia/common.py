@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xbtasks.backends.nvidia.smi import Gpu
     from xbtasks.hardware import CaseRun
 
-__all__ = ["go_on", "judge_afterwards", "judge_endings", "judge_stdout", "require_terms"]
+__all__ = ["go_on", "image_name", "judge_afterwards", "judge_endings", "judge_stdout", "require_terms"]
 
 
 def require_terms(run: CaseRun, rows: Rows, cards: Sequence[Gpu], memory_mib: Sequence[int]) -> None:
@@ -50,6 +50,11 @@ def require_terms(run: CaseRun, rows: Rows, cards: Sequence[Gpu], memory_mib: Se
         rows.note("mps", Status.WARN, f"MPS pipe directory {where}: under MPS, limits are not proven")
 
 
+def image_name(run: CaseRun) -> str:
+    """Return what a person calls the image whose containers run on the cards."""
+    return run.stage.image if run.workload == run.image else run.workload
+
+
 def go_on(ended: Mapping[str, Outcome]) -> bool:
     """Whether more containers may tell more: not where programs hang or don't start under the preload."""
     return not any(outcome.timed_out or read_answer(outcome).log.loader for outcome in ended.values())
@@ -70,9 +75,10 @@ def judge_stdout(rows: Rows, answer: Answer) -> None:
     )
 
 
-def judge_endings(rows: Rows, outcomes: Iterable[Outcome]) -> None:
-    """Every container with limits ended with 0."""
+def judge_endings(rows: Rows, outcomes: Iterable[Outcome], cards: Sequence[Gpu]) -> None:
+    """Every container with limits ended with 0. A hang may be the driver's: its version is told."""
     ended = list(outcomes)
+    drivers = ", ".join(dict.fromkeys(card.driver for card in cards))
     wrong = False
     for outcome in ended:
         answer = read_answer(outcome)
@@ -81,7 +87,7 @@ def judge_endings(rows: Rows, outcomes: Iterable[Outcome]) -> None:
         if why:
             wrong = True
             said = f" ({one_line(outcome.stdout)})" if smi and outcome.stdout.strip() else ""
-            rows.failed("exit", f"container {outcome.role}", "exit status 0", why + said)
+            rows.failed("exit", f"container {outcome.role}, driver {drivers}", "exit status 0", why + said)
     if not wrong:
         rows.passed("exit", f"{len(ended)} containers with limits ended with 0")
 

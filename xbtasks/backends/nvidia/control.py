@@ -39,7 +39,8 @@ def judge_reachable(rows: Rows, rig: Rig, bare: Outcome, cards: Sequence[Gpu]) -
     shown = parse_memory(bare.stdout)
     asked = {gpu.uuid.casefold() for gpu in cards}
     seen = {card.uuid.casefold() for card in shown.cards}
-    names = ", ".join(sorted(seen)) or one_line(bare.stdout or bare.stderr) or "nothing"
+    names = ", ".join(card.uuid for card in shown.cards)
+    names = names or one_line(bare.stdout or bare.stderr) or "nothing"
     if bare.exit_status != 0 or seen != asked:
         observed = names if bare.exit_status == 0 else f"exit status {bare.exit_status}: {names}"
         detail = f"a container with {rig.access} doesn't see what it was given"

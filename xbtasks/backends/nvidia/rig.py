@@ -236,7 +236,9 @@ class Rig:
         return Section(container.role, argv, _WAIT + self._limit + _MARGIN)
 
     def _environment(self, container: Container) -> tuple[tuple[str, str], ...]:
-        cards = contract.visible(tuple(gpu.uuid for gpu in self._cards)) if self._runtime else ()
+        # "void" where the devices come by CDI: a default runtime must not bring all of them in as well
+        uuids = tuple(gpu.uuid for gpu in self._cards) if self._runtime else ("void",)
+        cards = contract.visible(uuids)
         limits = contract.environment(container.limits) if container.limits else ()
         return (*cards, contract.CARD_ORDER, *limits)
 
