@@ -125,6 +125,9 @@ class CaseJob:
         absent = self.without_cards(case)
         if absent is not None:
             return absent
+        if subject.platform is not self.facts.platform:
+            reason = f"the image is for {subject.platform}, the host is {self.facts.platform}"
+            raise Skipped(reason, Check(self._id(case, "platform"), Status.WARN, reason))
         missing = [file.path for file in subject.artifacts.missing]
         if missing:
             detail = f"the image lacks {', '.join(missing)}"

@@ -51,7 +51,8 @@ def find_target(run: CaseRun, case: str) -> Target:
 
     Raises:
         UsageError: there is no such die, or it can't be sliced.
-        Refused: it isn't the stage's chip, is busy, or its slices have a live tenant.
+        Skipped: it isn't the stage's chip.
+        Refused: it is busy, or its slices have a live tenant.
         Skipped: the engine can't inject it.
         CannotJudge: npu-smi doesn't tell what must be known.
     """
@@ -105,16 +106,14 @@ def _named(run: CaseRun) -> tuple[Die, int]:
 
 
 def _card_row(run: CaseRun, row: str, die: Die, physical_id: int) -> Check:
-    """Say which die it is; refuse a stage that is for another chip."""
+    """Say which die it is; a stage that is for another chip is skipped."""
     wanted = run.stage.suffix.rpartition("-")[2]
     if wanted not in LABELS:
         raise CannotJudge(f"stage {run.stage.stage} doesn't tell the chip that it is for: {one_line(wanted)}")
     where = f"NPU {die.npu_id} chip {die.chip_id} ({die.chip_name})"
     if die.family != wanted:
-        raise Refused(
-            f"stage {run.stage.stage} is for {wanted}, {where} is {die.family or 'of an unknown kind'}",
-            hint="another stage, or --npu and --chip for another NPU",
-        )
+        reason = f"stage {run.stage.stage} is for {wanted}, {where} is {die.family or 'of an unknown kind'}"
+        raise Skipped(reason, Check(row, Status.WARN, reason))
     detail = f"{where} is {wanted}, as the stage; its physical id is {physical_id}"
     return Check(row, Status.PASS, f"{detail}; runtime {RUNTIME} brings it in")
 

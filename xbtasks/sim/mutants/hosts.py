@@ -302,7 +302,7 @@ _DRIVERS: Final = (
         "the NPU is another chip than the stage's",
         _CANN,
         2,
-        2,
+        3,
         {"model": "950pr", "cards": [{}]},
         says="is for 910b",
     ),
