@@ -45,7 +45,7 @@ def test_a_stage_for_another_architecture_passes_and_its_row_says_that_nothing_r
     place: Workplace, stage: str
 ) -> None:
     since = now(place)
-    done = place.inv("verify", stage, "--platform", FOREIGN, "--json")
+    done = place.inv("verify", stage, "--cases", "1", "--platform", FOREIGN, "--json")
     assert done.code == 0, done.text
     (case,) = done.document["cases"]
     assert case["verdict"] == "PASS"
@@ -60,7 +60,7 @@ def test_a_stage_for_another_architecture_passes_and_its_row_says_that_nothing_r
     for artifact in done.document["artifacts"]:
         staged = next(place.staging.rglob(Path(artifact["path"]).name))
         assert staged.read_bytes()[18:20] == {"AArch64": b"\xb7\0", "x86-64": b"\x3e\0"}[MACHINE]
-    again = place.inv("verify", stage, "--platform", FOREIGN, "--json")
+    again = place.inv("verify", stage, "--cases", "1", "--platform", FOREIGN, "--json")
     assert [build["outcome"] for build in again.document["builds"]] == ["up to date"]
 
 
@@ -69,7 +69,7 @@ def test_a_library_of_this_host_in_a_foreign_image_fails(place: Workplace) -> No
     install = "RUN install -D -m 0644 /bin/true /out/libvgpu.so"
     text = f"FROM --platform=$BUILDPLATFORM {BASE} AS {stage}\n{install}\n"
     checkout = make_checkout(place.folder / "checkout", text)
-    done = place.inv("verify", stage, "--platform", FOREIGN, "--json", XB_REPO=str(checkout))
+    done = place.inv("verify", stage, "--cases", "1", "--platform", FOREIGN, "--json", XB_REPO=str(checkout))
     (case,) = done.document["cases"]
     assert (done.code, statuses(case)["arch"]) == (1, ["FAIL"])
     assert MACHINE in rows(case, "arch")[0]["expected"]
@@ -77,11 +77,11 @@ def test_a_library_of_this_host_in_a_foreign_image_fails(place: Workplace) -> No
 
 def test_the_image_of_one_platform_is_not_judged_as_the_others(place: Workplace) -> None:
     stage = "xbuild-nvidia-cuda-12"
-    assert place.inv("verify", stage, "--platform", FOREIGN).code == 0
+    assert place.inv("verify", stage, "--cases", "1", "--platform", FOREIGN).code == 0
     done = place.inv("nvidia.case1", stage, "--json")
     assert done.code == 2, done.text
     assert f"is for {FOREIGN}" in done.document["reason"]
-    back = place.inv("verify", stage, "--json")
+    back = place.inv("verify", stage, "--cases", "1", "--json")
     assert back.code == 0
     assert f"the image is for {FOREIGN}" in back.document["builds"][0]["reason"]
 
@@ -94,7 +94,7 @@ def test_a_stage_that_would_run_foreign_programs_is_refused_without_emulation(pl
         "qemu" in path.name and "enabled" in path.read_text()
         for path in Path("/proc/sys/fs/binfmt_misc").glob("qemu-*")
     )
-    done = place.inv("verify", stage, "--platform", FOREIGN, "--json", XB_REPO=str(checkout))
+    done = place.inv("verify", stage, "--cases", "1", "--platform", FOREIGN, "--json", XB_REPO=str(checkout))
     if emulated:
         assert "emulated and slow" in done.err
         assert done.code in (1, 4)

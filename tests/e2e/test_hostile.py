@@ -45,7 +45,11 @@ def pwned(place: Workplace) -> Path:
 def test_a_flag_is_data_or_refused(place: Workplace, pwned: Path, name: str) -> None:
     for word in WORDS:
         text = word.format(pwned=pwned) if "{pwned}" in word else word
-        words = ["verify", f"--{name}={text}"] if name == "stage" else ["verify", STAGE, f"--{name}={text}"]
+        words = (
+            ["verify", f"--{name}={text}"]
+            if name == "stage"
+            else ["verify", STAGE, "--cases", "1", f"--{name}={text}"]
+        )
         done = place.inv(*words, "--json")
         assert "Traceback" not in done.err, (text, done.err)
         assert "\x1b" not in done.err
@@ -58,7 +62,7 @@ def test_a_flag_is_data_or_refused(place: Workplace, pwned: Path, name: str) -> 
 def test_a_folder_may_have_any_name_and_is_only_a_name(place: Workplace, pwned: Path, variable: str) -> None:
     odd = 'it\'s "x" $(touch {pwned}) `touch {pwned}`; touch {pwned} | & ( ) < > * ? [a] {{b}} \\ # ~ ! -rf'
     folder = place.folder / "odd" / odd.format(pwned="pwned")
-    done = place.inv("verify", STAGE, "--json", **{variable: str(folder)})
+    done = place.inv("verify", STAGE, "--cases", "1", "--json", **{variable: str(folder)})
     assert done.code == 0, done.text
     assert folder.is_dir()
     assert not list(place.folder.rglob("pwned"))
@@ -72,7 +76,7 @@ def test_a_checkout_may_have_any_name(place: Workplace) -> None:
     files: dict[str, bytes | str] = {"a b/`touch pwned`/;f.txt": "hello", "-rf": "x"}
     text = f'FROM {BASE} AS {stage}\nCOPY ["a b/`touch pwned`/;f.txt", "-rf", "/out/libvgpu.so/"]\n'
     make_checkout(odd, text, files)
-    done = place.inv("verify", stage, "--json", XB_REPO=str(odd))
+    done = place.inv("verify", stage, "--cases", "1", "--json", XB_REPO=str(odd))
     assert done.code == 1, done.text
     (context,) = place.sent()
     sent = {str(path.relative_to(context)) for path in context.rglob("*") if path.is_file()}
@@ -95,7 +99,9 @@ def test_a_dockerfile_may_lie_anywhere_in_the_checkout_and_nowhere_else(
         target.parent.mkdir(parents=True)
         target.write_text(f"FROM {BASE} AS {stage}\nRUN mkdir /out\n")
     (place.folder / "Dockerfile").write_text(f"FROM {BASE} AS {stage}\n")
-    done = place.inv("verify", stage, "--json", f"--dockerfile={dockerfile}", XB_REPO=str(folder))
+    done = place.inv(
+        "verify", stage, "--cases", "1", "--json", f"--dockerfile={dockerfile}", XB_REPO=str(folder)
+    )
     assert done.code == (1 if inside else 2), done.text
     assert "Traceback" not in done.err
     assert not list(place.folder.rglob("pwned"))
@@ -117,7 +123,7 @@ def test_stage_names_of_a_dockerfile_are_data(place: Workplace, name: str) -> No
 def test_scripts_hold_values_only_as_quoted_words(place: Workplace) -> None:
     """What was sent to the host is in the evidence: nothing of the user stands in it unquoted."""
     odd = place.folder / "a$(b)'c\"d"
-    assert place.inv("verify", STAGE, XB_STAGE=str(odd)).code == 0
+    assert place.inv("verify", STAGE, "--cases", "1", XB_STAGE=str(odd)).code == 0
     quoted = "a$(b)'\"'\"'c\"d"
     found = 0
     for script in place.evidence()[-1].glob("steps/*/script.sh"):

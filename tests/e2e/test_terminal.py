@@ -69,7 +69,15 @@ def test_a_terminal_shows_colours_of_ours_and_no_sequence_of_others(place: Workp
     text = f"FROM {BASE} AS {stage}\nRUN printf '{evil}\\n' >&2; exit 3\n"
     folder = make_checkout(place.folder / "checkout", text)
     done = place.on_screen(
-        "verify", stage, question="exit code 1", keys="", XB_REPO=str(folder), NO_COLOR=None, TERM="xterm"
+        "verify",
+        stage,
+        "--cases",
+        "1",
+        question="exit code 1",
+        keys="",
+        XB_REPO=str(folder),
+        NO_COLOR=None,
+        TERM="xterm",
     )
     assert done.code == 1, done.text
     assert "\x1b[31mFAIL\x1b[0m" in done.out
@@ -84,7 +92,7 @@ def test_a_locale_without_unicode_shows_what_it_can(place: Workplace) -> None:
         place.folder / "checkout", f"FROM {BASE} AS {stage}\nRUN printf 'h\u00f4te\\377' >&2; exit 3\n"
     )
     done = place.inv(
-        "verify", stage, XB_REPO=str(folder), LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0",
+        "verify", stage, "--cases", "1", XB_REPO=str(folder), LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0",
         PYTHONIOENCODING="ascii",
     )  # fmt: skip
     assert done.code == 1, done.text
