@@ -4,7 +4,7 @@
 
 #include "probe.h"
 
-enum { NUMBERS = 4 };
+enum { NUMBERS = 4, AHEAD = 16 };
 
 /* Each thread spins for a number of clock cycles. It is PTX for the oldest device that drivers of today serve;
  * the driver compiles it for the one that is there. */
@@ -37,15 +37,18 @@ static double seconds(void)
 static int launch(void *function, unsigned int blocks, uint64_t *cycles)
 {
     void *parameters[] = {cycles};
-    int result = CUDA(cuLaunchKernel,
+    int result = 0;
+
+    for (int i = 0; i < AHEAD && result == 0; i++)
+        result = CUDA(cuLaunchKernel,
                       (void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
                        unsigned int, void *, void **, void **),
                       function, blocks, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
-
     return result == 0 ? CUDA(cuCtxSynchronize, (void), ) : result;
 }
 
-/* rate:BLOCKS:CYCLES:WARM:MEASURE: launches, each waited for; both times in milliseconds. */
+/* rate:BLOCKS:CYCLES:WARM:MEASURE: launches, a few ahead of the device so that it never waits for a machine that
+ * is busy; both times in milliseconds. */
 void op_rate(char *values)
 {
     uint64_t numbers[NUMBERS] = {0};
@@ -66,7 +69,7 @@ void op_rate(char *values)
         begun = seconds();
         do {
             result = launch(function, (unsigned int)numbers[0], &numbers[1]);
-            launches++;
+            launches += AHEAD;
             spent = seconds() - begun;
         } while (result == 0 && spent * 1e3 < (double)numbers[stage]);
     }
