@@ -6,7 +6,7 @@ import ctypes
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from xbtasks.backends.ascend.probe import malloc_physical
+from xbtasks.backends.ascend.probe import Acl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 def library(monkeypatch: pytest.MonkeyPatch, *functions: Callable[..., int]) -> None:
     names = {function.__name__: function for function in functions}
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(**names))
+    monkeypatch.setattr(ctypes, "CDLL", lambda name, mode: SimpleNamespace(**names))
 
 
 def test_physical_memory_is_asked_for_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,14 +29,10 @@ def test_physical_memory_is_asked_for_on_the_device(monkeypatch: pytest.MonkeyPa
         return 300000
 
     library(monkeypatch, aclrtMallocPhysical)
-    assert malloc_physical(128 * MIB) == 300000
+    assert Acl().malloc_physical(128 * MIB) == 300000
     assert asked[:3] == [128 * MIB, [0, 0, 4, 0, 1, 0, 0, 0], 0]
 
 
 def test_a_toolkit_without_that_way_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     library(monkeypatch)
-    assert malloc_physical(MIB) is None
-
-
-def test_no_toolkit_is_no_answer() -> None:
-    assert malloc_physical(MIB) is None
+    assert Acl().malloc_physical(MIB) is None

@@ -58,6 +58,15 @@ class PyAcl:
         pointer, code = function(size, 0)
         return int(pointer or 0), int(code)
 
+    def malloc_physical(self, size: int) -> int | None:
+        """Ask for memory that has no address yet; returns the code, None where that can't be asked."""
+        function = getattr(self.acl.rt, "malloc_physical", None)
+        if function is None:
+            return None
+        place = {"id": 0, "type": 1}
+        properties = {"handleType": 0, "allocationType": 0, "memAttr": 4, "location": place, "reserve": 0}
+        return int(function(size, properties, 0)[1])
+
 
 class Acl:
     """ACL through its C interface, where an image has CANN without the Python module."""
@@ -89,18 +98,15 @@ class Acl:
         code = int(function(self.c.byref(pointer), self.c.c_size_t(size), 0))
         return int(pointer.value or 0), code
 
-
-def malloc_physical(size: int) -> int | None:
-    """Ask for memory that has no address yet; returns ACL's code, None where that can't be asked."""
-    try:
-        c = importlib.import_module("ctypes")
-        function = c.CDLL("libascendcl.so").aclrtMallocPhysical
-    except (AttributeError, ImportError, OSError):
-        return None
-    handle = c.c_void_p(None)
-    # aclrtPhysicalMemProp: no handle type, pinned, huge pages of HBM, id and kind of the place; reserved
-    properties = (c.c_uint32 * 8)(0, 0, 4, 0, 1, 0, 0, 0)
-    return int(function(c.byref(handle), c.c_size_t(size), properties, c.c_uint64(0)))
+    def malloc_physical(self, size: int) -> int | None:
+        """Ask for memory that has no address yet; returns the code, None where that can't be asked."""
+        function = getattr(self.acl, "aclrtMallocPhysical", None)
+        if function is None:
+            return None
+        handle = self.c.c_void_p(None)
+        # aclrtPhysicalMemProp: no handle type, pinned, huge pages of HBM, id and kind of the place; reserved
+        properties = (self.c.c_uint32 * 8)(0, 0, 4, 0, 1, 0, 0, 0)
+        return int(function(self.c.byref(handle), self.c.c_size_t(size), properties, self.c.c_uint64(0)))
 
 
 class Device:
@@ -154,7 +160,7 @@ class Device:
             answer = self.acl.malloc(size, family)
             if answer is not None:
                 say(self.who, "family", rc=answer[1], why=family)
-        code = malloc_physical(size)
+        code = self.acl.malloc_physical(size)
         if code is not None:
             say(self.who, "family", rc=code, why="physical")
 

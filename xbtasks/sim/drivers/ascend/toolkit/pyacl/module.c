@@ -134,6 +134,19 @@ MALLOC_FUNCTION(allocate, aclrtMalloc)
 MALLOC_FUNCTION(malloc_align32, aclrtMallocAlign32)
 MALLOC_FUNCTION(malloc_cached, aclrtMallocCached)
 
+/* The properties are a dict; here all memory is the device's. */
+FUNCTION(malloc_physical)
+{
+    address size, flags;
+    PyObject *properties;
+    void *handle = NULL;
+    int code;
+
+    ARGUMENTS("KOK", &size, &properties, &flags);
+    code = aclrtMallocPhysical(&handle, size, NULL, flags);
+    return Py_BuildValue("Ki", (address)(uintptr_t)handle, code);
+}
+
 FUNCTION(malloc_host)
 {
     address size;
@@ -197,6 +210,7 @@ static PyMethodDef rt_methods[] = {
     METHOD("malloc", allocate),
     METHOD("malloc_align32", malloc_align32),
     METHOD("malloc_cached", malloc_cached),
+    METHOD("malloc_physical", malloc_physical),
     METHOD("free", release),
     METHOD("malloc_host", malloc_host),
     METHOD("free_host", free_host),
