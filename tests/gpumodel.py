@@ -10,6 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.gpufaults import FAULTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,52 +20,6 @@ __all__ = ["FAULTS", "Container", "GpuModel", "ModelCard", "container_of"]
 MIB = 1 << 20
 LIBRARY = "/usr/local/vgpu/libvgpu.so"
 PTX_LAUNCH_US = 2000
-
-FAULTS = {
-    "nvml": "NVML's totals are left alone",
-    "nvml-v1": "only the first NVML call is left alone",
-    "nvml-v2": "only the second NVML call is left alone",
-    "cap": "the limit is never checked",
-    "meminfo": "cuMemGetInfo is left alone",
-    "throttle": "launches are not held back",
-    "sm-100": "the compute limit is always 100",
-    "sm-half": "the compute limit is halved",
-    "limit-0": "every card uses the first limit",
-    "limit-next": "a card uses the next one's limit",
-    "nvml-swapped": "NVML takes cards 0 and 1 for each other",
-    "decimal": "a mebibyte is a million bytes",
-    "own-usage": "each process has the whole limit",
-    "no-context": "the context isn't counted",
-    "managed": "managed memory isn't checked",
-    "vmm": "physical memory isn't checked",
-    "async": "stream-ordered memory isn't checked",
-    "pitch": "pitched memory isn't checked",
-    "no-credit": "what is freed stays counted",
-    "minus-one": "the refusal is -1",
-    "lookup": "cuGetProcAddress isn't hooked",
-    "lookup-alloc": "cuMemAlloc isn't hooked when it is looked up by cuGetProcAddress",
-    "loose": "the limit is ten per cent loose",
-    "tight": "the limit is five per cent tight",
-    "device-total": "cuDeviceTotalMem is left alone",
-    "stdout": "the log goes to stdout",
-    "refuses": "every allocation is refused",
-    "constant": "every limit is 3000 MiB",
-    "first-card": "only the first card's limit is checked",
-    "one-account": "all cards are one account",
-    "other-card": "what is used is booked on the first card",
-    "starves": "launches are all but stopped",
-    "segv": "cuInit crashes",
-    "hangs": "cuInit never returns",
-    "not-loaded": "the loader ignores the preload",
-    "no-start": "no program starts under the preload",
-    "no-log": "nothing is logged",
-    "reworded": "the compute limit is logged in other words",
-    "other-form": "the log has another form",
-    "underflow": "free memory underflows",
-    "bad-exit": "programs end with 3",
-    "smi-fails": "nvidia-smi ends with 255",
-    "hidden-card": "one card isn't shown",
-}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xbtasks.hardware import Findings
     from xbtasks.host.step import Section, Step
 
-__all__ = ["CARDS", "SHA", "World", "failing", "statuses", "verdict"]
+__all__ = ["CARDS", "SHA", "World", "failing", "on_cards", "statuses", "verdict"]
 
 SHA = "5" * 64
 CARDS = (
@@ -119,6 +119,11 @@ class World:
             return SectionReply(item.name, 124, b"", said, 300, timed_out=False)
         status, out, err = self.model.run(container)
         return SectionReply(item.name, status, out.encode(), err.encode(), 1, timed_out=False)
+
+
+def on_cards(*faults: str, **values: object) -> World:
+    """Return a world of the usual cards, whose library has ``faults``."""
+    return World(GpuModel(CARDS, frozenset(faults), **values))  # type: ignore[arg-type]
 
 
 def statuses(rows: Sequence[Check]) -> dict[str, set[Status]]:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.gpumodel import GpuModel, ModelCard
-from tests.unit.nvidia_runs import CARDS, World, failing, statuses, verdict
+from tests.unit.nvidia_runs import CARDS, World, failing, on_cards, statuses, verdict
 from xbtasks.backends.nvidia.case3 import judge, limit_factors
 from xbtasks.checks import Status, Verdict
 from xbtasks.errors import Refused, UsageError
 from xbtasks.hardware import Skipped, Unjudged
 
 MIB = 1 << 20
-
-
-def world(*faults: str, **values: object) -> World:
-    return World(GpuModel(CARDS, frozenset(faults), **values))  # type: ignore[arg-type]
 
 
 def limits(here: World, role: str) -> dict[str, str]:
@@ -36,7 +32,7 @@ def test_limits_by_place_are_distinct_and_never_just_grow() -> None:
 
 @pytest.mark.parametrize("gpus", [("0", "1"), ("0", "1", "2"), ("2", "0"), ("auto",)])
 def test_a_good_library_passes(gpus: tuple[str, ...]) -> None:
-    findings = world().knob(gpus=gpus).run(judge)
+    findings = on_cards().knob(gpus=gpus).run(judge)
     assert failing(findings) == set()
     assert verdict(findings) is Verdict.PASS
 
@@ -44,7 +40,7 @@ def test_a_good_library_passes(gpus: tuple[str, ...]) -> None:
 def test_places_are_by_physical_index_whatever_the_order_asked_for() -> None:
     texts = []
     for gpus in (("2", "0"), ("0", CARDS[2].uuid.lower())):
-        here = world().knob(gpus=gpus)
+        here = on_cards().knob(gpus=gpus)
         here.run(judge)
         assert limits(here, "limits") == {
             "CUDA_DEVICE_MEMORY_LIMIT_0": "8192m",
@@ -57,7 +53,7 @@ def test_places_are_by_physical_index_whatever_the_order_asked_for() -> None:
 
 
 def test_the_second_round_has_odd_limits_no_two_alike() -> None:
-    here = world().knob(gpus=("0", "1", "2"))
+    here = on_cards().knob(gpus=("0", "1", "2"))
     here.run(judge)
     first, second = limits(here, "limits"), limits(here, "limits-2")
     values = [int(value.removesuffix("m")) for value in second.values()]
@@ -104,13 +100,13 @@ NAMED = {
 
 @pytest.mark.parametrize(("fault", "row"), NAMED.items())
 def test_each_fault_fails_in_the_row_that_names_it(fault: str, row: str) -> None:
-    findings = world(fault).run(judge)
+    findings = on_cards(fault).run(judge)
     assert verdict(findings) is Verdict.FAIL
     assert row in failing(findings)
 
 
 def test_the_row_names_the_card() -> None:
-    findings = world("first-card").run(judge)
+    findings = on_cards("first-card").run(judge)
     rows = [row for row in findings.checks if row.id == "nvidia.case3.alloc-over"]
     assert [(row.status, row.detail.partition(":")[0]) for row in rows] == [
         (Status.PASS, "GPU 0"),
@@ -119,44 +115,44 @@ def test_the_row_names_the_card() -> None:
 
 
 def test_a_card_that_was_not_reached_fails_beside_one_that_passed() -> None:
-    findings = world("hidden-card").run(judge)
+    findings = on_cards("hidden-card").run(judge)
     rows = [row for row in findings.checks if row.id == "nvidia.case3.nvml-v1"]
     assert [row.status for row in rows] == [Status.PASS, Status.FAIL]
 
 
 def test_a_log_of_unknown_form_shows_neither_right_nor_wrong() -> None:
     with pytest.raises(Unjudged, match="log format not recognised"):
-        world("reworded").run(judge)
+        on_cards("reworded").run(judge)
 
 
 def test_one_card_is_not_several() -> None:
     with pytest.raises(UsageError, match="needs at least 2 GPUs"):
-        world().knob(gpus=("1",)).run(judge)
+        on_cards().knob(gpus=("1",)).run(judge)
     with pytest.raises(UsageError, match="GPU 1 is named twice"):
-        world().knob(gpus=("1", CARDS[1].uuid)).run(judge)
+        on_cards().knob(gpus=("1", CARDS[1].uuid)).run(judge)
 
 
 def test_a_limit_above_its_card_is_wrong_usage() -> None:
     with pytest.raises(UsageError, match="the limit of 60000 MiB is above GPU 0, which has 49140 MiB"):
-        world().knob(mem=30000).run(judge)
+        on_cards().knob(mem=30000).run(judge)
 
 
 def test_a_limit_that_a_context_alone_exceeds_shows_nothing() -> None:
     with pytest.raises(Unjudged, match="leave no room") as caught:
-        world().knob(mem=500).run(judge)
+        on_cards().knob(mem=500).run(judge)
     least = int(caught.value.hint.split()[1])
-    assert verdict(world().knob(mem=least).run(judge)) is Verdict.PASS
+    assert verdict(on_cards().knob(mem=least).run(judge)) is Verdict.PASS
 
 
 def test_a_card_that_can_not_be_measured_is_skipped() -> None:
-    here = world()
+    here = on_cards()
     here.changes = {1: "49140, Enabled, 570.1"}
     with pytest.raises(Skipped, match=r"GPU 1 .* is split by MIG"):
         here.run(judge)
 
 
 def test_busy_cards_are_refused_and_auto_avoids_them() -> None:
-    here = world()
+    here = on_cards()
     here.tenants = [f"{CARDS[1].uuid}, 4242, 900, python3"]
     with pytest.raises(Refused, match="GPU 1 is busy"):
         here.run(judge)
@@ -169,7 +165,7 @@ def test_busy_cards_are_refused_and_auto_avoids_them() -> None:
 
 
 def test_cuda_that_orders_cards_otherwise_shows_nothing() -> None:
-    here = world()
+    here = on_cards()
     here.model = GpuModel((CARDS[1], CARDS[0]))
     with pytest.raises(Unjudged, match="CUDA lists"):
         here.run(judge)
@@ -181,7 +177,7 @@ def test_contexts_of_different_sizes_are_told_apart() -> None:
 
 
 def test_every_limit_stands_in_the_table() -> None:
-    findings = world().run(judge)
+    findings = on_cards().run(judge)
     texts = [row.detail for row in findings.checks if row.status is Status.INFO]
     assert len(texts) == 4
     assert sum("second round" in text for text in texts) == 2

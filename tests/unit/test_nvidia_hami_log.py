@@ -30,7 +30,9 @@ def test_the_limit_in_the_wording_before(prefix: str) -> None:
         "device 0: core utilization limit =",
         "x device 0: core utilization limit = 50",
         "device 0: core utilization cap = 50, a limit of utilization",
-        "new compute limit: utilisation at most 50",
+        "new limit: utilisation at most 50",
+        "device 0: core utilization cap is 50 percent",
+        "device 0: compute 50 %",
     ],
 )
 def test_other_words_about_a_limit_are_unread_and_no_number_is_taken(text: str) -> None:

@@ -223,11 +223,12 @@ def _judge_first(
     if sliced["smi"].exit_status == 0:
         judging.judge_smi(rows, "smi-total", shown, known.foreign, card.uuid, limits.memory_mib[0])
     init, nvml = answer.event("look", "init"), answer.event("look", "nvml")
-    without = control.event("control", "nvml", 1)
+    unlimited = control.event("control", "nvml")
+    without = unlimited.card(card.uuid) if unlimited else None
     device = init.device(card.uuid) if init else None
     if init is not None and init.ok:
         judging.judge_totals(rows, answer.event("look", "info"), device, limits.memory)
-        has_v2 = without is None or without.cards[0].v2.rc == 0
+        has_v2 = without is None or without.v2.rc == 0
         judging.judge_nvml(rows, nvml.card(card.uuid) if nvml else None, limits.memory, has_v2=has_v2)
     if not judging.judge_context(rows, answer.event("look", "info"), answer.log, limits.memory, context):
         required.remove("context")
@@ -236,8 +237,8 @@ def _judge_first(
     judging.judge_memory(rows, answer.process("alloc"))
     early = not run.stage.pin.startswith(_COUNTS_POOLS)
     for family in questions.FAMILIES:
-        process, without = answer.process(family), control_event(control, family)
-        if judging.judge_family(rows, family, process, control=without, early=early):
+        process, free = answer.process(family), control_event(control, family)
+        if judging.judge_family(rows, family, process, control=free, early=early):
             required.append(family)
     judging.judge_shared(rows, answer, limits.memory)
     return required

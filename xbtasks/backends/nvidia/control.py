@@ -76,13 +76,13 @@ def judge_control(rows: Rows, control: Answer, card: Gpu, above: int) -> int:
     if [device.uuid.casefold() for device in init.devices] != [card.uuid.casefold()]:
         seen = ", ".join(device.uuid for device in init.devices) or "none"
         inconclusive(rows, f"CUDA lists other devices than the GPU that was given: {seen}")
-    if nvml is None or not nvml.ok or before is None or info is None or info.dlsym is None:
-        inconclusive(rows, f"NVML doesn't start without the preload: {_why(nvml)}")
-    total = nvml.cards[0].v1.total if nvml.cards else 0
-    if total // MIB != card.memory_mib:
-        inconclusive(
-            rows, f"without the preload NVML shows {size_text(total)}, the host {card.memory_mib} MiB"
-        )
+    one = before.card(card.uuid) if before else None
+    other = nvml.card(card.uuid) if nvml else None
+    if one is None or other is None or info is None or info.dlsym is None:
+        inconclusive(rows, f"without the preload NVML doesn't list the GPU: {_why(nvml)}")
+    if other.v1.total // MIB != card.memory_mib:
+        there = f"the host {card.memory_mib} MiB"
+        inconclusive(rows, f"without the preload NVML shows {size_text(other.v1.total)}, {there}")
     if granted is None or not granted.ok:
         said = judging.result_text(granted)
         hint = "a lower --mem leaves the card room for it, or another card"
@@ -102,7 +102,7 @@ def judge_control(rows: Rows, control: Answer, card: Gpu, above: int) -> int:
         "control",
         f"without the preload NVML shows {card.memory_mib} MiB; {size_text(above)} are granted in every way",
     )
-    context = nvml.cards[0].v1.used - before.cards[0].v1.used
+    context = other.v1.used - one.v1.used
     return context if context > 0 else info.dlsym.total - info.dlsym.free
 
 

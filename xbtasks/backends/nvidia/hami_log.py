@@ -17,7 +17,7 @@ _HAMI: Final = re.compile(r"\[(?:HAMI-core|4pdvGPU) (Debug|Info|Warn|Msg|ERROR)\
 _LIMIT: Final = re.compile(
     r"(?:device (\d+): )?core utilization limit = (\d+)|set core utilization limit to +(\d+)"
 )
-_ABOUT_LIMIT: Final = re.compile(r"utili[sz]ation.*limit|limit.*utili[sz]ation", re.IGNORECASE)
+_ABOUT_LIMIT: Final = re.compile(r"\b(?:utili[sz]ation|compute)\b", re.IGNORECASE)
 _HOST_PID: Final = re.compile(r"host pid is error!|SET_TASK_PID FAILED")
 _BLOCKED: Final = re.compile(r"unified_lock locked|Fail to lock shrreg")
 _IGNORED: Final = re.compile(
