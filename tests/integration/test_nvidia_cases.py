@@ -17,6 +17,7 @@ from xbtasks.sim.drivers.inventory import write_part
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tests.sshd import Rig
     from tests.workplace import Done, Workplace
 
 pytestmark = pytest.mark.engine
@@ -87,6 +88,17 @@ def test_case_2_as_typed(built: Workplace) -> None:
     far = built.inv("replay", moved, "--json", DOCKER_HOST="unix:///nonexistent")
     recorded = json.loads((evidence / "result.json").read_text())
     assert far.document["cases"][0]["checks"] == recorded["cases"][0]["checks"]
+
+
+def test_case_2_over_ssh(built: Workplace, rig: Rig) -> None:
+    """Through a login shell that prints noise, on a host that has the engine's variables."""
+    server = rig.server(noise="echo Welcome; echo FAILS=0 >&2", environment=built.engine.environment)
+    rig.alias("far", server.port)
+    ssh = {"XB_MODE": "ssh", "XB_HOST": "far", "XB_SSH_CONFIG": str(rig.ssh_config)}
+    done = built.inv("nvidia.case2", "--no-throttle", "--yes", "--json", **ssh)
+    assert done.code == 0, done.text
+    assert done.document["host"] == "far"
+    assert nothing_is_left(built)
 
 
 def test_case_2_without_the_throttle_says_so(built: Workplace) -> None:

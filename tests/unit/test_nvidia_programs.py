@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import signal
@@ -38,7 +39,7 @@ def prepare(directory: Path, library: Path) -> subprocess.CompletedProcess[bytes
     argv = program(
         "prepare_test", str(directory), str(library), "/usr/local/vgpu/libvgpu.so", "bin", "cache-x"
     )
-    return run(*argv, stdin=archive(sources()))
+    return run(*argv, stdin=base64.b64encode(archive(sources())))
 
 
 def test_the_test_directory_has_a_copy_of_the_library(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ the processes on a card before and after (8f3a89c, ``utils.c``), and two at once
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from contextlib import contextmanager, suppress
@@ -176,7 +177,9 @@ class Rig:
             *open_folders,
         )
         section = Section("prepare", argv, run.deadline, payload=True)
-        step = Step("prepare", (section,), archive(operations.sources()), on_loss=(self._removal(),))
+        step = Step(
+            "prepare", (section,), base64.b64encode(archive(operations.sources())), on_loss=(self._removal(),)
+        )
         answer = run.ask(step)["prepare"]
         if not answer.ok:
             raise Unjudged(f"the test directory can't be made: {one_line(answer.error_text)}")

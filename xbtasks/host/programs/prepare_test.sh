@@ -1,6 +1,6 @@
-# prepare_test DIR LIBRARY PRELOAD OPEN... (stdin: the probe's sources, tar.gz): make a run's test directory.
-# It gets a copy of LIBRARY with its mode, a preload file that names PRELOAD, the sources, and a directory for
-# each OPEN that everybody may write to. Prints the mode and the sha256 of the copy.
+# prepare_test DIR LIBRARY PRELOAD OPEN... (stdin: the probe's sources, base64 of a gzipped tar)
+# Make a run's test directory: a copy of LIBRARY with its mode, a preload file that names PRELOAD, the sources,
+# and a directory for each OPEN that everybody may write to. Prints the mode and the sha256 of the copy.
 set -eu
 dir=$1 library=$2 preload=$3
 shift 3
@@ -9,7 +9,8 @@ mkdir -p "${dir%/*}"
 mkdir "$dir" "$dir/source"
 cp -p "$library" "$dir/library.so"
 printf '%s\n' "$preload" >"$dir/ld.so.preload"
-tar -xzf - -C "$dir/source"
+base64 -d >"$dir/source.tar.gz"
+tar -xzf "$dir/source.tar.gz" -C "$dir/source"
 for name in "$@"; do
   mkdir "$dir/$name"
   chmod 0777 "$dir/$name"
