@@ -263,13 +263,20 @@ class StageJob:
     # cases
 
     def _judge(self, numbers: Iterable[int], subject: Subject) -> None:
-        """Judge the cases one after another; each takes its own time."""
+        """Judge the cases one after another; each takes its own time.
+
+        What fails a case that needs no card is broken, and is not taken to one.
+        """
         job = self._case_job()
         for number in numbers:
             case = self._stage.backend.case(number)
             if case is None:
                 raise UsageError(f"{self._stage.backend_name} has no case {number}")
-            self._report(case, job.judge(case, subject))
+            broken = next((each.id for each in self.cases if each.verdict is Verdict.FAIL), "")
+            if case.cards and broken:
+                self._report(case, Outcome.of(Verdict.SKIP, f"{broken} failed: it is not taken to a card"))
+            else:
+                self._report(case, job.judge(case, subject))
 
     def _case_job(self) -> CaseJob:
         return CaseJob(

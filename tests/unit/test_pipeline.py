@@ -465,6 +465,15 @@ def test_one_card_is_enough_for_the_case_that_needs_one(world: World) -> None:
     assert "needs 2 GPU" in result.reason
 
 
+def test_what_fails_case_1_is_not_taken_to_a_card(world: World) -> None:
+    world.host.builds = lambda given: FakeImage({LIBRARY: (vgpu(), 0o600)}, given)
+    result = world.perform(replace(PLAN, cases=(1, 2, 3)))
+    assert [case.verdict for case in result.cases] == [Verdict.FAIL, Verdict.SKIP, Verdict.SKIP]
+    assert "nvidia.case1 failed" in result.cases[1].reason
+    assert result.exit_code == 1
+    assert not any("probe" in step for step in world.host.steps)
+
+
 def test_a_skipped_case_beside_a_passing_one_is_no_failure(world: World) -> None:
     world.host.preflight = FakeHost(nvidia_smi=section("nvidia-smi", ""), nvidia_devices="")
     result = built(world, THIRTEEN).perform(replace(PLAN, cases=(1, 2)))
