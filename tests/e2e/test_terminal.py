@@ -92,9 +92,14 @@ def test_a_locale_without_unicode_shows_what_it_can(place: Workplace) -> None:
         place.folder / "checkout", f"FROM {BASE} AS {stage}\nRUN printf 'h\u00f4te\\377' >&2; exit 3\n"
     )
     done = place.inv(
-        "verify", stage, "--cases", "1", XB_REPO=str(folder), LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0",
+        *("verify", stage, "--cases", "1"),
+        XB_REPO=str(folder),
+        LC_ALL="C",
+        LANG="C",
+        PYTHONUTF8="0",
+        PYTHONCOERCECLOCALE="0",
         PYTHONIOENCODING="ascii",
-    )  # fmt: skip
+    )
     assert done.code == 1, done.text
     assert "Traceback" not in done.text
 
