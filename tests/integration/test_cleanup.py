@@ -17,6 +17,7 @@ from xbtasks.host.step import Host, LiveSink, Reply, SectionReply, Step
 from xbtasks.staging import Manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ID, OTHER = "sha256:" + "1" * 64, "sha256:" + "2" * 64
@@ -36,6 +37,7 @@ class Here(Host):
     """Runs each section here, as a local host does, without a frame."""
 
     timed_out: set[str] = field(default_factory=set)
+    before: Callable[[str], object] = print
 
     @property
     def label(self) -> str:
@@ -45,6 +47,7 @@ class Here(Host):
         """Nothing is held."""
 
     def run(self, step: Step, live: LiveSink | None = None) -> Reply:
+        self.before(step.name)
         answers = []
         for section in step.sections:
             done = subprocess.run(section.argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
@@ -184,6 +187,14 @@ def test_a_file_that_was_changed_stays_and_is_named(place: Place) -> None:
     assert library.read_bytes() == b"changed"
 
 
+def test_a_file_that_is_changed_just_now_stays(place: Place) -> None:
+    library = place.stage()
+    place.host.before = lambda step: library.write_bytes(b"just now") if step == "clean" else None
+    removal = place.clean()
+    assert library.read_bytes() == b"just now"
+    assert "changed just now" in removal.left[0]
+
+
 def test_a_foreign_file_is_not_spoken_of(place: Place) -> None:
     (place.nvidia / "libvgpu.so").write_bytes(b"theirs")
     assert place.clean() == Removal((), (), ())
@@ -226,6 +237,7 @@ def test_contexts_go_by_their_form_and_others_stay(place: Place) -> None:
     for name in ("a" * 64, "A" * 64, "a" * 63, "notes"):
         (place.contexts / name).mkdir()
     (place.contexts / ("b" * 64)).touch()
+    assert place.clean(everything=False).removed == ()
     removal = place.clean()
     assert removal.removed == (f"context {place.contexts}/{'a' * 64}",)
     assert len(list(place.contexts.iterdir())) == 4

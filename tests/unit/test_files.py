@@ -54,6 +54,14 @@ def test_a_name_that_can_not_be_written_is_said_beforehand(tmp_path: Path, name:
         require_writable(name.format(tmp=tmp_path))
 
 
+def test_a_folder_without_write_permission_is_said_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    with pytest.raises(UsageError, match="permission denied"):
+        require_writable(str(tmp_path / "result.json"))
+
+
 def test_a_good_name_is_let_pass_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from xbtasks.result import Result
 from xbtasks.staging import Manifest
 
 LIBRARY = "/out/libvgpu.so"
+ENDED = "did not complete successfully"
 
 
 def stage_plan(suffix: str, digest: str = "a") -> StagePlan:
@@ -251,6 +252,29 @@ def test_what_was_stopped_names_the_knob(world: World, name: str, knob: str) -> 
     assert knob in result.reason
 
 
+def test_a_container_that_can_not_be_made_says_why(world: World) -> None:
+    world.host.instead["create"] = bad("create", "Error response from daemon: no space left on device")
+    assert "no space left on device" in world.perform().reason
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "code"),
+    [
+        ("build", bad("build", "ERROR: failed to solve: no space left on device"), 4),
+        ("build", bad("build", f'ERROR: failed to solve: process "x" {ENDED}: exit code: 2'), 1),
+        ("stage", bad("stage", "Read-only file system", 2), 4),
+        ("image", good("image", "garbage"), 4),
+    ],
+)
+def test_a_build_that_could_not_be_done_is_not_a_pass(
+    world: World, name: str, answer: SectionReply, code: int
+) -> None:
+    world.host.instead[name] = answer
+    result = world.perform(replace(PLAN, command="build", cases=()))
+    assert result.exit_code == code
+    assert result.reason
+
+
 # refusals
 
 
@@ -375,6 +399,7 @@ def test_a_broken_artifact_fails_in_the_row_that_names_it(
     result = world.perform()
     assert (result.verdict, result.exit_code) == (Verdict.FAIL, 1)
     assert row(result, failing) is Status.FAIL
+    assert result.reason.startswith(f"nvidia.case1.{failing}")
 
 
 def test_the_mode_is_the_images_and_not_what_staging_made_of_it(world: World) -> None:

@@ -43,8 +43,10 @@ def test_cells_are_never_read_as_numbers() -> None:
 
 
 def test_a_cell_can_not_make_a_row_or_a_column_of_its_own() -> None:
-    text = grid(["STATUS", "CHECK", "DETAIL"], [["FAIL", "x", "a\n PASS | y | ok"]], width=120)
+    evil = "a\n PASS\x1b[2J | y | ok"
+    text = grid(["STATUS", "CHECK", "DETAIL"], [["FAIL", evil, evil]], width=120)
     assert len(text.splitlines()) == 3
+    assert "\x1b" not in text
     assert text.splitlines()[2].lstrip().startswith("FAIL")
 
 
