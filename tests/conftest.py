@@ -8,12 +8,15 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from tests.workplace import PROJECT, PrivateEngine, Workplace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+set_hypothesis_home_dir(PROJECT / ".venv/.cache/hypothesis")
 
 
 @pytest.fixture(scope="session")
