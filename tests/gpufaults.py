@@ -8,6 +8,7 @@ FAULTS = {
     "nvml": "NVML's totals are left alone",
     "nvml-v1": "only the first NVML call is left alone",
     "nvml-v2": "only the second NVML call is left alone",
+    "no-v2": "the second NVML call fails",
     "cap": "the limit is never checked",
     "meminfo": "cuMemGetInfo is left alone",
     "throttle": "launches are not held back",

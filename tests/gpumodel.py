@@ -149,7 +149,7 @@ class _Run:
             return 255, "Failed to initialize NVML: Unknown Error\n", ""
         rows = []
         for place, card in enumerate(self._shown()):
-            memory = self._nvml(place, card, "v2")
+            memory = self._nvml(place, card, "v1" if "nvml-v2" in self.model.absent else "v2")
             values = (memory["total"], memory["used"], memory["free"])
             rows.append(", ".join([str(place), card.uuid, *(str(value // MIB) for value in values)]))
         said = "[HAMI-core Msg(7:1:libvgpu.c:871)]: Initializing....."
@@ -186,6 +186,8 @@ class _Run:
         return held + sum(self.cards[place].context for one in self.living if place in one.contexts)
 
     def _nvml(self, place: int, card: ModelCard, version: str) -> dict[str, int]:
+        if version == "v2" and ("nvml-v2" in self.model.absent or self.has("no-v2")):
+            return {"rc": 13, "total": 0, "free": 0, "used": 0}
         seen = 1 - place if self.has("nvml-swapped") and place < 2 else place
         if not self.injected or self.has("nvml") or self.has(f"nvml-{version}"):
             used = self.physical(place) + (card.reserved if version == "v1" else 0)

@@ -41,6 +41,7 @@ NAMED = {
     "nvml": "smi-total",
     "nvml-v1": "nvml-v1",
     "nvml-v2": "nvml-v2",
+    "no-v2": "nvml-v2",
     "cap": "alloc-over",
     "meminfo": "total",
     "throttle": "throttle",
@@ -139,6 +140,12 @@ def test_compute_that_is_not_measured_by_wish() -> None:
 
 def test_a_fault_is_no_excuse_for_compute_that_could_be_measured() -> None:
     assert failing(on_cards("throttle", utilization=6).run(judge)) == {"throttle"}
+
+
+def test_a_driver_without_the_second_nvml_call_is_measured_by_the_first() -> None:
+    findings = on_cards(absent=frozenset({"nvml-v2"})).run(judge)
+    assert verdict(findings) is Verdict.PASS
+    assert statuses(findings.checks)["nvml-v2"] == {Status.SKIP}
 
 
 def test_a_family_that_the_device_lacks_is_skipped() -> None:

@@ -73,6 +73,7 @@ NAMED = {
     "nvml": "smi-total",
     "nvml-v1": "nvml-v1",
     "nvml-v2": "smi-total",
+    "no-v2": "nvml-v2",
     "meminfo": "total",
     "device-total": "device-total",
     "lookup": "getproc-total",

@@ -131,7 +131,8 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, cards: tuple[Gpu, ...], first: 
         "control", Container("bare-smi", COMMAND), Container("control", op.command(PROBE, *groups))
     )
     known = judge_reachable(rows, rig, without["bare-smi"], cards)
-    contexts = multicard.judge_control(rows, read_answer(without["control"]), cards, above)
+    control = read_answer(without["control"])
+    contexts = multicard.judge_control(rows, control, cards, above)
     multicard.require_room(first, contexts)
     second = _second_limits(run.run_id, first, contexts)
     _note_limits(rows, cards, second, "second round: ")
@@ -149,7 +150,7 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, cards: tuple[Gpu, ...], first: 
     judging.judge_loading(rows, answer)
     judge_stdout(rows, answer)
     multicard.judge_visible(rows, answer, ended["smi"], cards)
-    multicard.judge_cards(rows, answer, ended["smi"], cards, first, known)
+    multicard.judge_cards(rows, answer, ended["smi"], cards, first, known, control)
     required = list(_REQUIRED)
     if multicard.judge_contexts(rows, answer, cards, first, contexts):
         required.append("context")
@@ -164,7 +165,7 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, cards: tuple[Gpu, ...], first: 
             Container("limits-2", op.command(PROBE, *words), second),
         )
         answer, inner = read_answer(again["limits-2"]), Rows("round2")
-        multicard.judge_cards(inner, answer, again["smi-2"], cards, second, known)
+        multicard.judge_cards(inner, answer, again["smi-2"], cards, second, known, control)
         judging.judge_sm_limit(inner, "sm-limit", answer.log, second.sm, len(cards))
         needed = {**dict.fromkeys(_REPEATED, len(cards)), "sm-limit": 1}
         rows.fold("round2", second.text, inner, needed)

@@ -133,16 +133,24 @@ def judge_contexts(
 
 
 def judge_cards(
-    rows: Rows, answer: Answer, smi: Outcome, cards: Sequence[Gpu], limits: Limits, known: SmiMemory
+    rows: Rows,
+    answer: Answer,
+    smi: Outcome,
+    cards: Sequence[Gpu],
+    limits: Limits,
+    known: SmiMemory,
+    control: Answer,
 ) -> None:
     """Each card tells its own limit, and is held to it; a row for every card, whatever was reached."""
+    unlimited = control.event("look", "nvml")
     shown = parse_memory(smi.stdout)
     init, nvml = answer.event("look", "init"), answer.event("look", "nvml")
     for place, (card, mib) in enumerate(zip(cards, limits.memory_mib, strict=True)):
         own = rows.of(f"GPU {card.index}")
         judging.judge_smi(own, "smi-total", shown, known.foreign, card.uuid, mib)
         listed = nvml.card(card.uuid) if nvml else None
-        has_v2 = listed is not None and listed.v2.rc == 0
+        without = unlimited.card(card.uuid) if unlimited else None
+        has_v2 = without is None or without.v2.rc == 0
         judging.judge_nvml(own, listed, mib * MIB, has_v2=has_v2)
         device = init.device(card.uuid) if init else None
         process = answer.process(f"card-{place}")
