@@ -86,10 +86,27 @@ def held(wait: str, *words: str) -> tuple[str, ...]:
 
 def test_a_command_runs_under_its_locks_and_its_exit_status_is_kept(tmp_path: Path) -> None:
     locks = [str(tmp_path / name) for name in ("a b", "c")]
-    done = run(*held("1", *locks, "--", "sh", "-c", 'printf "%s\n" "$@"; exit 7', "x", "--", "a  b"))
-    assert (done.returncode, done.stdout) == (7, b"--\na  b\n")
-    assert Path(locks[0]).stat().st_mode & 0o777 == 0o666
+    command = ("sh", "-c", 'stat -c %a "$1" "$2"; printf "%s\n" "$@"; exit 7', "x", *locks, "--", "a  b")
+    done = run(*held("1", *locks, "--", *command))
+    assert done.returncode == 7
+    assert done.stdout.decode().splitlines() == ["666", "666", *locks, "--", "a  b"]
+    assert list(tmp_path.iterdir()) == [], "a lock goes when nobody holds it"
     assert run(*held("1", "--", "true")).returncode == 0
+
+
+def test_a_lock_that_can_not_be_made_is_said(tmp_path: Path) -> None:
+    done = run(*held("1", str(tmp_path / "no/lock"), "--", "echo", "ran"))
+    assert (done.returncode, done.stdout) == (75, b"")
+    assert b"no/lock: can't be made" in done.stderr
+
+
+def test_nobody_runs_beside_the_holder_although_the_lock_comes_and_goes(tmp_path: Path) -> None:
+    count, lock = tmp_path / "count", str(tmp_path / "lock")
+    count.write_text("0")
+    add = 'read -r n <"$0"; echo "$((n + 1))" >"$0"'
+    many = [subprocess.Popen(held("60", lock, "--", "sh", "-c", add, str(count))) for _ in range(40)]
+    assert [process.wait() for process in many] == [0] * 40
+    assert count.read_text() == "40\n"
 
 
 def test_a_lock_that_another_holds_is_waited_for_and_then_given_up(tmp_path: Path) -> None:
