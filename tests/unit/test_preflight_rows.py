@@ -459,7 +459,12 @@ def test_nvidia_through_cdi() -> None:
 def test_nvidia_devices_row() -> None:
     assert row("nvidia-devices", FakeHost()).detail == "2 /dev/nvidia<N>"
     none = row("nvidia-devices", FakeHost(nvidia_devices=""))
-    assert (none.status, none.detail) == (Status.WARN, f"{NVIDIA_CASES}: no /dev/nvidia<N>")
+    assert (none.status, none.detail) == (
+        Status.WARN,
+        "nvidia-smi lists GPUs, but there is no /dev/nvidia<N>",
+    )
+    neither = row("nvidia-devices", FakeHost(nvidia_smi="absent nvidia-smi\n", nvidia_devices=""))
+    assert (neither.status, neither.detail) == (Status.WARN, f"{NVIDIA_CASES}: no /dev/nvidia<N>")
     control = row("nvidia-devices", FakeHost(nvidia_devices="node /dev/nvidia0\nnode /dev/nvidia1\n"))
     assert (control.status, "no /dev/nvidiactl" in control.detail) == (Status.WARN, True)
     fewer = row("nvidia-devices", FakeHost(nvidia_devices="node /dev/nvidia0\ncontrol /dev/nvidiactl\n"))
