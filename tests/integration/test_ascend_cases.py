@@ -97,7 +97,7 @@ def test_the_sample_passes_twice_leaves_nothing_and_a_replay_says_the_same(
     assert "left over" in detail(done, "shm-free")
 
 
-def test_a_live_tenant_or_a_busy_card_is_refused_and_another_chip_skipped(place: Workplace, npus: Path) -> None:
+def test_a_live_tenant_or_busy_card_is_refused_and_another_chip_skipped(place: Workplace, npus: Path) -> None:
     assert place.inv("build", STAGE).code == 0
     first = place.inv("ascend.case2", STAGE, "--json")
     assert first.code == 0, first.text
