@@ -10,13 +10,12 @@ import select
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "BASE",
@@ -30,10 +29,7 @@ __all__ = [
     "make_checkout",
     "program",
     "statuses",
-    "together",
 ]
-
-_T = TypeVar("_T")
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
 SAMPLE: Final = PROJECT / "xbtasks/sim/operator"
@@ -127,12 +123,6 @@ class Workplace:
         """Return a program of the environment that runs the tests."""
         return program(name)
 
-    def another(self, name: str) -> Workplace:
-        """Return a place beside this one, for a run that goes on at the same time."""
-        folder = self.folder.parent / f"{self.folder.name}-{name}"
-        folder.mkdir()
-        return Workplace(folder, self.engine, f"{self.name}-{name}")
-
     def tag(self, name: str) -> str:
         """Return an image reference that is this test's own."""
         return f"xbtest-{self.name}:{name}"
@@ -225,10 +215,7 @@ class Workplace:
 
     def left_over(self) -> list[str]:
         """Return what a run must not leave: unfinished files here, and containers of its own."""
-        form = '{{.Label "xbtasks.run"}} {{.Names}}'
-        listed = self.engine.docker("ps", "--all", "--filter", "label=xbtasks.run", "--format", form)
-        runs = {path.name for path in self.evidence()}
-        names = [line for line in listed.splitlines() if line.split()[0] in runs]
+        names = self.engine.docker("ps", "--all", "--filter", "label=xbtasks.run", "--format", "{{.Names}}")
         unfinished = [
             str(path)
             for root, patterns in (
@@ -239,7 +226,7 @@ class Workplace:
             for pattern in patterns
             for path in root.glob(pattern)
         ]
-        return [*names, *unfinished]
+        return [*names.split(), *unfinished]
 
 
 _TAKES_INTERRUPTS = (
@@ -278,14 +265,6 @@ def statuses(case: Mapping[str, Any], *names: str) -> dict[str, Sequence[str]]:
     for row in case["checks"]:
         found.setdefault(row["id"].rpartition(".")[2], []).append(row["status"])
     return {name: found[name] for name in (names or found)}
-
-
-def together(place: Workplace, jobs: Mapping[str, Callable[[Workplace], _T]]) -> dict[str, _T]:
-    """Return what each job returns, by its name; each has a place of its own, and a few run at a time."""
-    places = {name: place.another(str(number)) for number, name in enumerate(jobs)}
-    with ThreadPoolExecutor(4) as pool:
-        pending = {name: pool.submit(job, places[name]) for name, job in jobs.items()}
-        return {name: each.result() for name, each in pending.items()}
 
 
 def cells(text: str) -> list[list[str]]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-
-from tests.workplace import together
 
 if TYPE_CHECKING:
     from tests.workplace import Done, Workplace
@@ -29,10 +26,6 @@ def verify(place: Workplace, variables: dict[str, str], *flags: str) -> Done:
     assert "Traceback" not in done.err
     assert done.document["exit_code"] == done.code
     return done
-
-
-def with_docker(body: str, place: Workplace) -> Done:
-    return verify(place, shim(place, body))
 
 
 def test_a_daemon_that_takes_the_connection_and_says_nothing_is_timed_out(place: Workplace) -> None:
@@ -61,22 +54,22 @@ def _hold(server: socket.socket, held: list[socket.socket]) -> None:
             return
 
 
-NONE = [
-    "echo garbage",
-    "exit 0",
-    "echo 'Emulate Docker CLI using podman.' >&2; echo '{}'",
-    "kill -9 $$",
-    "head -c 3000000 /dev/urandom",
-    "printf '\\033[2J PASS | x\\n'; exit 1",
-]
-
-
-def test_a_docker_that_is_none_is_no_verdict(place: Workplace) -> None:
-    ended = together(place, {body: partial(with_docker, body) for body in NONE})
-    for body, done in ended.items():
-        assert (done.code, done.document["verdict"]) == (4, "ERROR"), (body, done.err)
-        assert "the container engine can't be used" in done.document["reason"], body
-        assert "\x1b" not in done.text, body
+@pytest.mark.parametrize(
+    "body",
+    [
+        "echo garbage",
+        "exit 0",
+        "echo 'Emulate Docker CLI using podman.' >&2; echo '{}'",
+        "kill -9 $$",
+        "head -c 3000000 /dev/urandom",
+        "printf '\\033[2J PASS | x\\n'; exit 1",
+    ],
+)
+def test_a_docker_that_is_none_is_no_verdict(place: Workplace, body: str) -> None:
+    done = verify(place, shim(place, body))
+    assert (done.code, done.document["verdict"]) == (4, "ERROR"), done.err
+    assert "the container engine can't be used" in done.document["reason"]
+    assert "\x1b" not in done.text
 
 
 DOWN = 'echo "Cannot connect to the Docker daemon" >&2; exit 1'
@@ -108,35 +101,26 @@ LIES = {
 }
 
 
-def test_an_engine_that_lies_half_way_is_no_verdict(place: Workplace) -> None:
-    def lied_to(command: str, does: str, place: Workplace) -> Done:
-        body = f'case "$1 $2" in "{command}"*) {does}; exit ;; esac\nexec "$REAL" "$@"'
-        done = with_docker(body, place)
-        assert place.left_over() == []
-        assert not (place.staging / "libvgpu.so").exists()
-        return done
-
-    ended = together(
-        place, {lie: partial(lied_to, command, does) for lie, (command, does, _) in LIES.items()}
+@pytest.mark.parametrize("lie", LIES)
+def test_an_engine_that_lies_half_way_is_no_verdict(place: Workplace, lie: str) -> None:
+    command, does, said = LIES[lie]
+    done = verify(
+        place, shim(place, f'case "$1 $2" in "{command}"*) {does}; exit ;; esac\nexec "$REAL" "$@"')
     )
-    for lie, done in ended.items():
-        assert (done.code, done.document["verdict"]) == (4, "ERROR"), (lie, done.err)
-        assert LIES[lie][2] in done.document["reason"], lie
+    assert (done.code, done.document["verdict"]) == (4, "ERROR"), done.err
+    assert said in done.document["reason"]
+    assert place.left_over() == []
+    assert not (place.staging / "libvgpu.so").exists()
 
 
-HANGING = {"image inspect": "XB_TIMEOUT", "buildx build": "XB_BUILD_TIMEOUT", "create --pull": "XB_TIMEOUT"}
-
-
-def test_a_command_that_hangs_is_stopped_and_names_the_knob(place: Workplace) -> None:
-    def hung(command: str, place: Workplace) -> Done:
-        body = f'case "$1 $2" in "{command}"*) exec sleep 300 ;; esac\nexec "$REAL" "$@"'
-        done = verify(place, {**shim(place, body), HANGING[command]: "5"})
-        assert place.left_over() == []
-        return done
-
-    for command, done in together(place, {command: partial(hung, command) for command in HANGING}).items():
-        assert (done.code, done.document["verdict"]) == (4, "ERROR"), (command, done.err)
-        assert HANGING[command] in done.document["reason"], command
+@pytest.mark.parametrize("command", ["image inspect", "buildx build", "create --pull"])
+def test_a_command_that_hangs_is_stopped_and_names_the_knob(place: Workplace, command: str) -> None:
+    knob = "XB_BUILD_TIMEOUT" if command == "buildx build" else "XB_TIMEOUT"
+    variables = shim(place, f'case "$1 $2" in "{command}"*) exec sleep 300 ;; esac\nexec "$REAL" "$@"')
+    done = verify(place, {**variables, knob: "3"})
+    assert (done.code, done.document["verdict"]) == (4, "ERROR"), done.err
+    assert knob in done.document["reason"]
+    assert place.left_over() == []
     assert verify(place, {}).code == 0
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workplace import BASE, DOCKERFILE, make_checkout, together
+from tests.workplace import BASE, DOCKERFILE, make_checkout
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.workplace import Done, Workplace
+    from tests.workplace import Workplace
 
 pytestmark = pytest.mark.engine
 
@@ -42,28 +41,21 @@ def pwned(place: Workplace) -> Path:
     return place.folder / "pwned"
 
 
-FLAGS = ("stage", "image", "platform", "builder", "profile")
-
-
-def test_a_flag_is_data_or_refused(place: Workplace, pwned: Path) -> None:
-    def flagged(name: str, text: str, place: Workplace) -> Done:
-        words = ("verify",) if name == "stage" else ("verify", STAGE, "--cases", "1")
-        done = place.inv(*words, f"--{name}={text}", "--json")
-        assert place.left_over() == []
-        return done
-
-    # what any flag may hold, once for each kind of flag that is parsed by itself
-    asked = {(name, word) for name in ("stage", "image") for word in WORDS}
-    asked |= {(name, word) for name in FLAGS[2:] for word in WORDS[:3] + WORDS[-3:]}
-    jobs = {
-        f"--{name}={word}": partial(flagged, name, word.replace("{pwned}", str(pwned)))
-        for name, word in asked
-    }
-    for words, done in together(place, jobs).items():
-        assert "Traceback" not in done.err, (words, done.err)
-        assert "\x1b" not in done.err, words
-        assert done.code in (2, 4), (words, done.code, done.err)
-    assert not pwned.exists()
+@pytest.mark.parametrize("name", ["stage", "image", "platform", "builder", "profile"])
+def test_a_flag_is_data_or_refused(place: Workplace, pwned: Path, name: str) -> None:
+    for word in WORDS:
+        text = word.format(pwned=pwned) if "{pwned}" in word else word
+        words = (
+            ["verify", f"--{name}={text}"]
+            if name == "stage"
+            else ["verify", STAGE, "--cases", "1", f"--{name}={text}"]
+        )
+        done = place.inv(*words, "--json")
+        assert "Traceback" not in done.err, (text, done.err)
+        assert "\x1b" not in done.err
+        assert done.code in (2, 4), (text, done.code, done.err)
+        assert not pwned.exists(), text
+    assert place.left_over() == []
 
 
 @pytest.mark.parametrize("variable", ["XB_STAGE", "XB_REMOTE_CTX"])
@@ -92,25 +84,27 @@ def test_a_checkout_may_have_any_name(place: Workplace) -> None:
     assert not list(place.folder.rglob("pwned"))
 
 
-ELSEWHERE = ["../Dockerfile", "/etc/passwd", "-x", "a b/Docker'file $(touch pwned)", "", "pack", "no\nne"]
-
-
-def test_a_dockerfile_may_lie_anywhere_in_the_checkout_and_nowhere_else(place: Workplace) -> None:
+@pytest.mark.parametrize(
+    "dockerfile",
+    ["../Dockerfile", "/etc/passwd", "-x", "a b/Docker'file $(touch pwned)", "", "pack", "no\nne"],
+)
+def test_a_dockerfile_may_lie_anywhere_in_the_checkout_and_nowhere_else(
+    place: Workplace, dockerfile: str
+) -> None:
     stage = "xbuild-nvidia-cuda-x"
-
-    def named(dockerfile: str, place: Workplace) -> Done:
-        folder = make_checkout(place.folder / "checkout", "FROM scratch AS other\n")
-        if dockerfile.startswith("a b"):
-            (folder / dockerfile).parent.mkdir(parents=True)
-            (folder / dockerfile).write_text(f"FROM {BASE} AS {stage}\nRUN mkdir /out\n")
-        (place.folder / "Dockerfile").write_text(f"FROM {BASE} AS {stage}\n")
-        words = ("verify", stage, "--cases", "1", "--json", f"--dockerfile={dockerfile}")
-        return place.inv(*words, XB_REPO=str(folder))
-
-    for dockerfile, done in together(place, {name: partial(named, name) for name in ELSEWHERE}).items():
-        assert done.code == (1 if dockerfile.startswith("a b") else 2), (dockerfile, done.text)
-        assert "Traceback" not in done.err, dockerfile
-    assert not list(place.folder.parent.rglob("pwned"))
+    folder = make_checkout(place.folder / "checkout", "FROM scratch AS other\n")
+    inside = dockerfile.startswith("a b")
+    if inside:
+        target = folder / dockerfile
+        target.parent.mkdir(parents=True)
+        target.write_text(f"FROM {BASE} AS {stage}\nRUN mkdir /out\n")
+    (place.folder / "Dockerfile").write_text(f"FROM {BASE} AS {stage}\n")
+    done = place.inv(
+        "verify", stage, "--cases", "1", "--json", f"--dockerfile={dockerfile}", XB_REPO=str(folder)
+    )
+    assert done.code == (1 if inside else 2), done.text
+    assert "Traceback" not in done.err
+    assert not list(place.folder.rglob("pwned"))
 
 
 @pytest.mark.parametrize(

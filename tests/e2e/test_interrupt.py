@@ -83,10 +83,9 @@ def wait_until_gone(word: str) -> None:
     raise AssertionError(f"{word} still runs")
 
 
-@pytest.mark.parametrize(
-    ("command", "number"), [("cp", signal.SIGINT), ("create", signal.SIGTERM), ("image", signal.SIGHUP)]
-)
-def test_during_a_case(place: Workplace, command: str, number: signal.Signals) -> None:
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("command", ["cp", "create", "image"])
+def test_during_a_case(place: Workplace, number: signal.Signals, command: str) -> None:
     """A docker that takes its time with one command, once; what it had made by then is removed by name."""
     assert place.inv("verify", "xbuild-nvidia-cuda-13", "--cases", "1").code == 0
     marker = f"9{time.monotonic_ns()}"

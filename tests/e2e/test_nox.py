@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workplace import BASE, make_checkout, together
+from tests.workplace import BASE, make_checkout
 
 if TYPE_CHECKING:
     from tests.workplace import Done, Workplace
@@ -38,28 +37,28 @@ def test_a_session_verifies_one_stage_with_flags_behind_it(place: Workplace) -> 
     assert json.loads(target.read_text())["verdict"] == "PASS"
 
 
-ENDS = {
-    (): "a check failed (exit code 1)",
-    ("--platform", "linux/riscv64"): "refused, or wrong usage (exit code 2)",
-    ("--cases", "2"): "nothing was measured (exit code 3)",
-    ("--stage-dir", "/proc/x"): "could not judge (exit code 4)",
-}
-
-
-def test_a_session_fails_for_every_other_verdict_and_says_which(place: Workplace) -> None:
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        ((), 1, "a check failed (exit code 1)"),
+        (("--platform", "linux/riscv64"), 2, "refused, or wrong usage (exit code 2)"),
+        (("--cases", "2"), 3, "nothing was measured (exit code 3)"),
+        (("--stage-dir", "/proc/x"), 4, "could not judge (exit code 4)"),
+    ],
+)
+def test_a_session_fails_for_every_other_verdict_and_says_which(
+    place: Workplace, flags: tuple[str, ...], code: int, said: str
+) -> None:
     stage = "xbuild-nvidia-cuda-x"
     artifact = "mkdir /out; echo x >/out/libvgpu.so"
     folder = make_checkout(place.folder / "checkout", f"FROM {BASE} AS {stage}\nRUN {artifact}\n")
-
-    def session(flags: tuple[str, ...], place: Workplace) -> Done:
-        words = ("-s", f"verify(stage='{stage}')", "--", *flags)
-        return nox(place, *words, XB_REPO=str(folder), PATH=place.without_cards())
-
-    ended = together(place, {" ".join(flags): partial(session, flags) for flags in ENDS})
-    for flags, said in ENDS.items():
-        done = ended[" ".join(flags)]
-        assert done.code == 1, done.text
-        assert f"{stage}: {said}" in done.text
+    done = nox(
+        *(place, "-s", f"verify(stage='{stage}')", "--", *flags),
+        XB_REPO=str(folder),
+        PATH=place.without_cards(),
+    )
+    assert done.code == 1, done.text
+    assert f"{stage}: {said}" in done.text
 
 
 def test_a_name_that_is_none_is_never_counted_as_run(place: Workplace) -> None:

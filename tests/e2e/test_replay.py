@@ -6,12 +6,11 @@ import base64
 import gzip
 import json
 import shutil
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.workplace import BASE, make_checkout, together
+from tests.workplace import BASE, make_checkout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,67 +45,58 @@ def replayed(place: Workplace, evidence: Path) -> Done:
     return done
 
 
-VERIFY = ("verify", STAGE, "--cases", "1", "--json")
-
-
-def twice(place: Workplace) -> Done:
-    assert place.inv(*VERIFY).code == 0
-    return place.inv(*VERIFY)
-
-
-def chosen(place: Workplace) -> Done:
-    """Run a case without naming a stage: the one that was staged last is taken."""
-    assert place.inv(*VERIFY).code == 0
-    return place.inv("nvidia.case1", "--json")
-
-
-def of_checkout(text: str, place: Workplace) -> Done:
-    return place.inv(*VERIFY, XB_REPO=str(make_checkout(place.folder / "checkout", text)))
-
-
-def foreign(place: Workplace) -> Done:
-    directory = place.folder / "foreign"
-    directory.mkdir()
-    (directory / "libvgpu.so").write_bytes(b"theirs")
-    return place.inv(*VERIFY, XB_STAGE=str(directory))
-
-
-def stopped(place: Workplace) -> Done:
-    path = place.shim("docker", 'case $1 in cp) sleep 300 ;; esac; exec "$REAL" "$@"')
-    return place.inv(*VERIFY, PATH=path, XB_TIMEOUT="5")
-
-
-RUNS: dict[str, tuple[int, Callable[[Workplace], Done]]] = {
-    "built": (0, lambda place: place.inv(*VERIFY)),
-    "up to date": (0, twice),
-    "chosen": (0, chosen),
-    "preflight": (0, lambda place: place.inv("preflight", "--json")),
-    "skip": (3, lambda place: place.inv("nvidia.case2", STAGE, "--json", PATH=place.without_cards())),
-    "fail": (1, partial(of_checkout, BROKEN)),
-    "build fails": (1, partial(of_checkout, FAILING)),
-    "not built": (2, lambda place: place.inv("nvidia.case1", STAGE, "--json")),
-    "foreign": (2, foreign),
-    "dead engine": (4, lambda place: place.inv(*VERIFY, DOCKER_HOST="unix:///none.sock")),
-    "stopped": (4, stopped),
-}
-
-
 def test_every_run_replays_to_its_own_verdict(place: Workplace) -> None:
     """One run of each kind of ending, and the evidence of each moved elsewhere before it is judged again."""
 
-    def perform(name: str, place: Workplace) -> None:
-        code, run = RUNS[name]
-        done = run(place)
+    def checkout(name: str, text: str) -> str:
+        return str(make_checkout(place.folder / name, text))
+
+    runs: dict[str, tuple[int, Callable[[], Done]]] = {
+        "pass": (0, lambda: place.inv("verify", STAGE, "--cases", "1", "--json")),
+        "up to date": (0, lambda: place.inv("verify", STAGE, "--cases", "1", "--json")),
+        "case": (0, lambda: place.inv("nvidia.case1", STAGE, "--json")),
+        "chosen": (0, lambda: place.inv("nvidia.case1", "--json")),
+        "preflight": (0, lambda: place.inv("preflight", "--json")),
+        "skip": (3, lambda: place.inv("nvidia.case2", STAGE, "--json", PATH=place.without_cards())),
+        "fail": (
+            1,
+            lambda: place.inv("verify", STAGE, "--cases", "1", "--json", XB_REPO=checkout("a", BROKEN)),
+        ),
+        "build fails": (
+            1,
+            lambda: place.inv("verify", STAGE, "--cases", "1", "--json", XB_REPO=checkout("b", FAILING)),
+        ),
+        "not built": (2, lambda: place.inv("nvidia.case1", STAGE, "--json", "--image", place.tag("none"))),
+        "foreign": (2, lambda: foreign(place)),
+        "dead engine": (
+            4,
+            lambda: place.inv("verify", STAGE, "--cases", "1", "--json", DOCKER_HOST="unix:///none.sock"),
+        ),
+        "stopped": (4, lambda: stopped(place)),
+    }
+    for name, (code, run) in runs.items():
+        done = run()
         assert done.code == code, (name, done.text)
-        moved = place.folder / "moved"
-        place.evidence()[-1].rename(moved)
+        moved = place.folder / "moved" / name
+        shutil.copytree(place.evidence()[-1], moved)
+        shutil.rmtree(place.evidence()[-1])
         again = replayed(place, moved)
         assert again.code == code, (name, again.text)
         assert told(again.document) == told(done.document), name
         assert table(again) == table(done), name
         assert again.document["evidence"] == str(moved)
 
-    together(place, {name: partial(perform, name) for name in RUNS})
+
+def foreign(place: Workplace) -> Done:
+    directory = place.folder / "foreign"
+    directory.mkdir()
+    (directory / "libvgpu.so").write_bytes(b"theirs")
+    return place.inv("verify", STAGE, "--cases", "1", "--json", XB_STAGE=str(directory))
+
+
+def stopped(place: Workplace) -> Done:
+    path = place.shim("docker", 'case $1 in cp) sleep 300 ;; esac; exec "$REAL" "$@"')
+    return place.inv("verify", STAGE, "--cases", "1", "--json", PATH=path, XB_TIMEOUT="3")
 
 
 @pytest.fixture
@@ -179,14 +169,12 @@ def rewrite_stage(evidence: Path, key: str, value: object) -> None:
 
 
 def test_changed_evidence_never_gives_the_same_verdict(place: Workplace, evidence: Path) -> None:
-    def tampered(name: str, place: Workplace) -> Done:
-        changed = place.folder / "changed"
-        shutil.copytree(evidence, changed)
-        TAMPERINGS[name](changed)
-        return replayed(place, changed)
-
     assert replayed(place, evidence).document["verdict"] == "FAIL"
-    for name, done in together(place, {name: partial(tampered, name) for name in TAMPERINGS}).items():
+    for name, tamper in TAMPERINGS.items():
+        changed = place.folder / "changed" / name
+        shutil.copytree(evidence, changed)
+        tamper(changed)
+        done = replayed(place, changed)
         assert done.code in (2, 4), (name, done.text)
         assert done.document["verdict"] == "ERROR", name
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workplace import BASE, PROJECT, SAMPLE, make_checkout, together
+from tests.workplace import BASE, PROJECT, SAMPLE, make_checkout
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.workplace import Done, Workplace
+    from tests.workplace import Workplace
 
 pytestmark = pytest.mark.engine
 
@@ -29,38 +28,33 @@ def checkout(place: Workplace, count: int = 4) -> Path:
     return make_checkout(place.folder / "checkout", text)
 
 
-CHOICES = {"2\n": [2], "1,3\n": [1, 3], " 3  1 3 \n": [3, 1], "all\n": [1, 2, 3, 4]}
+@pytest.mark.parametrize(
+    ("keys", "chosen"), [("2\n", [2]), ("1,3\n", [1, 3]), (" 3  1 3 \n", [3, 1]), ("all\n", [1, 2, 3, 4])]
+)
+def test_several_stages_may_be_chosen(place: Workplace, keys: str, chosen: list[int]) -> None:
+    target = place.folder / "result.json"
+    done = place.at_terminal(
+        "build", f"--json={target}", keys=keys, XB_REPO=str(checkout(place)), XB_IMAGE=None
+    )
+    assert "Which stages?" in done.err
+    assert [line.split() for line in done.out.splitlines()[:4]] == [
+        [str(number), f"xbuild-nvidia-cuda-{place.name}-{number}"] for number in range(1, 5)
+    ]
+    assert done.code == 1  # none of them makes an artifact
+    built = [
+        build["stage"] for build in json.loads(target.read_text())["builds"] if build["outcome"] == "built"
+    ]
+    assert built == [f"xbuild-nvidia-cuda-{place.name}-{number}" for number in chosen]
 
 
-def test_several_stages_may_be_chosen(place: Workplace) -> None:
-    def choose(keys: str, place: Workplace) -> list[str]:
-        target = place.folder / "result.json"
-        done = place.at_terminal(
-            "build", f"--json={target}", keys=keys, XB_REPO=str(checkout(place)), XB_IMAGE=None
-        )
-        assert done.code == 1  # none of them makes an artifact
-        assert "Which stages?" in done.err
-        shown = [line.split() for line in done.out.splitlines()[:4]]
-        assert shown == [[str(n), f"xbuild-nvidia-cuda-{place.name}-{n}"] for n in range(1, 5)]
-        builds = json.loads(target.read_text())["builds"]
-        return [build["stage"].rpartition("-")[2] for build in builds if build["outcome"] == "built"]
-
-    built = together(place, {keys: partial(choose, keys) for keys in CHOICES})
-    assert built == {keys: [str(number) for number in chosen] for keys, chosen in CHOICES.items()}
-
-
-UNCLEAR = ["\n", "\x04", "0\n", "5\n", "1,x\n", "-1\n", "\u0661\n", "1;2\n", "xbuild\n"]
-
-
-def test_no_clear_choice_is_2_and_nothing_is_built(place: Workplace) -> None:
-    def choose(keys: str, place: Workplace) -> Done:
-        done = place.at_terminal("verify", keys=keys, XB_REPO=str(checkout(place)), XB_IMAGE=None)
-        assert place.evidence() == []
-        return done
-
-    for keys, done in together(place, {keys: partial(choose, keys) for keys in UNCLEAR}).items():
-        assert done.code == 2, (keys, done.text)
-        assert "no stage was chosen" in done.err, keys
+@pytest.mark.parametrize(
+    "keys", ["\n", "\x04", "0\n", "5\n", "1,x\n", "-1\n", "\u0661\n", "1;2\n", "xbuild\n"]
+)
+def test_no_clear_choice_is_2_and_nothing_is_built(place: Workplace, keys: str) -> None:
+    done = place.at_terminal("verify", keys=keys, XB_REPO=str(checkout(place)), XB_IMAGE=None)
+    assert done.code == 2, done.text
+    assert "no stage was chosen" in done.err
+    assert place.evidence() == []
 
 
 def test_a_question_stays_out_of_the_document(place: Workplace) -> None:
@@ -115,13 +109,7 @@ def test_a_closed_stdin_is_no_terminal(place: Workplace) -> None:
     assert done.code == 2, done.text
     assert "no stage is named" in done.err
     passed = place.run(
-        "sh",
-        "-c",
-        'exec "$0" "$@" <&-',
-        place.program("inv"),
-        "verify",
-        "xbuild-nvidia-cuda-13",
-        *("--cases", "1"),
+        "sh", "-c", 'exec "$0" "$@" <&-', place.program("inv"), "verify", "xbuild-nvidia-cuda-13"
     )
     assert passed.code == 0, passed.text
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.workplace import BASE, DOCKERFILE, PROJECT, cells, make_checkout, program, statuses, together
+from tests.workplace import BASE, DOCKERFILE, PROJECT, cells, make_checkout, program, statuses
 
 if TYPE_CHECKING:
-    from tests.workplace import Done, Workplace
+    from tests.workplace import Workplace
 
 pytestmark = pytest.mark.engine
 
@@ -163,32 +162,29 @@ def test_a_file_that_was_deleted_is_gone_from_the_context_and_the_image(place: W
 # exit codes
 
 
-WRONG = {
-    ("verify",): "no stage is named",
-    ("build",): "no stage is named",
-    ("verify", "xbuild-nvidia-cuda-"): "lacks its suffix",
-    ("verify", "xbuild-nvidia-cuda-1"): "did you mean xbuild-nvidia-cuda-1",
-    ("nvidia.case1", "xbuild-ascend-cann-9-950"): "not of nvidia",
-    ("nvidia.case1", STAGE): "inv build",
-    ("verify", STAGE, "--cases", "4"): "--cases",
-    ("verify", STAGE, "--platform", "linux/riscv64"): "linux/riscv64",
-    ("replay",): "no evidence directory",
-    ("replay", "/nonexistent"): "no evidence of a run",
-    ("stages", "--backend", "amd"): "no backend",
-}
-
-
-def test_wrong_usage_is_2_in_a_line_that_says_what_to_do(place: Workplace) -> None:
-    ended = together(place, {" ".join(words): partial(typed, words) for words in WRONG})
-    for words, said in WRONG.items():
-        done = ended[" ".join(words)]
-        assert done.code == 2, (words, done.text)
-        assert said in done.text, words
-        assert "Traceback" not in done.text, words
-
-
-def typed(words: tuple[str, ...], place: Workplace) -> Done:
-    return place.inv(*words)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("verify",), "no stage is named"),
+        (("build",), "no stage is named"),
+        (("verify", "xbuild-nvidia-cuda-"), "lacks its suffix"),
+        (("verify", "xbuild-nvidia-cuda-1"), "did you mean xbuild-nvidia-cuda-1"),
+        (("nvidia.case1", "xbuild-ascend-cann-9-950"), "not of nvidia"),
+        (("nvidia.case1", STAGE), "inv build"),
+        (("verify", STAGE, "--cases", "4"), "--cases"),
+        (("verify", STAGE, "--cases", "1", "--platform", "linux/riscv64"), "linux/riscv64"),
+        (("replay",), "no evidence directory"),
+        (("replay", "/nonexistent"), "no evidence of a run"),
+        (("stages", "--backend", "amd"), "no backend"),
+    ],
+)
+def test_wrong_usage_is_2_in_a_line_that_says_what_to_do(
+    place: Workplace, words: tuple[str, ...], said: str
+) -> None:
+    done = place.inv(*words)
+    assert done.code == 2, done.text
+    assert said in done.text
+    assert "Traceback" not in done.text
 
 
 def test_a_case_that_needs_a_card_is_3_where_there_is_none(place: Workplace) -> None:
