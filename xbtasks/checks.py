@@ -57,7 +57,8 @@ class Check:
 class CaseReport:
     """A case that was judged, skipped or could not be judged.
 
-    ``seconds`` is what its steps took; ``exit_code`` tells a refusal from what could not be judged.
+    ``seconds`` is what its steps took; ``exit_code`` tells a refusal from what could not be judged. ``host``
+    is empty where the whole run had one.
     """
 
     id: str
@@ -68,6 +69,7 @@ class CaseReport:
     seconds: float
     exit_code: ExitCode
     checks: tuple[Check, ...] = field(default=())
+    host: str = ""
 
 
 def judge(required: Sequence[str], checks: Iterable[Check]) -> tuple[Verdict, tuple[Check, ...]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from xbtasks.errors import XbError
 
-__all__ = ["SCHEMA", "ArtifactRecord", "BuildRecord", "Result", "error_document", "worst_exit"]
+__all__ = ["SCHEMA", "ArtifactRecord", "BuildRecord", "Result", "error_document", "merge", "worst_exit"]
 
 SCHEMA = 1
 _ORDER = (ExitCode.INTERRUPTED, ExitCode.FAILED, ExitCode.CANNOT_JUDGE, ExitCode.USAGE, ExitCode.PASSED)
@@ -28,6 +28,7 @@ class ArtifactRecord:
     sha256: str
     size: int
     image: str
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class BuildRecord:
     outcome: str
     reason: str
     seconds: float
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +98,16 @@ class Result:
             "verdict": self.verdict,
             "exit_code": int(self.exit_code),
             "reason": self.reason,
-            "cases": [asdict(case) for case in self.cases],
-            "builds": [asdict(build) for build in self.builds],
+            "cases": [self._placed(case) for case in self.cases],
+            "builds": [self._placed(build) for build in self.builds],
             "preflight": [asdict(row) for row in self.preflight],
-            "artifacts": [asdict(artifact) for artifact in self.artifacts],
+            "artifacts": [self._placed(artifact) for artifact in self.artifacts],
             "evidence": self.evidence,
         }
+
+    def _placed(self, found: CaseReport | BuildRecord | ArtifactRecord) -> dict[str, object]:
+        """Return what was found as JSON values, with the host it was found on."""
+        return {**asdict(found), "host": found.host or self.host}
 
 
 _VERDICTS = {
@@ -118,6 +124,30 @@ def worst_exit(codes: Iterable[ExitCode]) -> ExitCode:
     """Return the exit code of several: 130, 1, 4, 2, 0 in this order; 3 only when nothing was measured."""
     seen = frozenset(codes)
     return next((code for code in _ORDER if code in seen), ExitCode.SKIPPED)
+
+
+def merge(results: Iterable[Result], *, run: str, command: str, evidence: str) -> Result:
+    """Return one result of several, in their order; what was found keeps its host, an error names it."""
+    parts = tuple(results)
+    hosts = tuple(dict.fromkeys(part.host for part in parts))
+    several = len(hosts) > 1
+    return Result(
+        run=run,
+        command=command,
+        host=", ".join(hosts),
+        evidence=evidence,
+        engine=", ".join(dict.fromkeys(part.engine for part in parts if part.engine)),
+        simulated=any(part.simulated for part in parts),
+        preflight=tuple(dict.fromkeys(row for part in parts for row in part.preflight)),
+        builds=tuple(replace(each, host=part.host) for part in parts for each in part.builds),
+        cases=tuple(replace(each, host=part.host) for part in parts for each in part.cases),
+        artifacts=tuple(replace(each, host=part.host) for part in parts for each in part.artifacts),
+        errors=tuple(
+            (code, f"{part.host}: {text}" if several else text)
+            for part in parts
+            for code, text in part.errors
+        ),
+    )
 
 
 def error_document(command: str, error: XbError) -> dict[str, object]:

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from tests.workplace import PROJECT
 from xbtasks.checks import CaseReport, Check, Status, Verdict
 from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, Interrupted, Refused, UsageError, XbError
-from xbtasks.result import ArtifactRecord, BuildRecord, Result, error_document, worst_exit
+from xbtasks.result import ArtifactRecord, BuildRecord, Result, error_document, merge, worst_exit
 
 SCHEMA = json.loads((PROJECT / "xbtasks/schema/result-1.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -166,3 +166,24 @@ def test_no_other_value_is_allowed(key: str, value: object) -> None:
 
 def test_more_keys_may_come() -> None:
     VALIDATOR.validate({**EMPTY.to_json(), "duration": 3})
+
+
+def test_what_several_hosts_found_keeps_its_host() -> None:
+    build, artifact = BuildRecord(STAGE, "built", "", 1.0), ArtifactRecord(STAGE, "/out/x", "0" * 64, 1, "i")
+    one = replace(
+        EMPTY, host="a", engine="docker 26", cases=(PASSED,), builds=(build,), artifacts=(artifact,)
+    )
+    two = replace(EMPTY, host="b", simulated=True, errors=((ExitCode.CANNOT_JUDGE, "unreachable"),))
+    merged = merge([one, two], run="m", command="matrix", evidence="/evidence")
+    document = merged.to_json()
+    assert (merged.exit_code, merged.simulated, merged.reason) == (4, True, "b: unreachable")
+    assert document["host"] == "a, b"
+    assert [document[name][0]["host"] for name in ("cases", "builds", "artifacts")] == ["a"] * 3  # type: ignore[index]
+    assert replace(one, host="c").to_json()["cases"][0]["host"] == "c"  # type: ignore[index]
+
+
+def test_the_worst_of_several_results_wins() -> None:
+    results = [replace(EMPTY, cases=(case,)) for case in (PASSED, FAILED, LOST, SKIPPED)]
+    for order in itertools.permutations(results):
+        assert merge(order, run="m", command="matrix", evidence="").exit_code == 1
+    assert merge([], run="m", command="matrix", evidence="").verdict is Verdict.SKIP
