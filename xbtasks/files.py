@@ -28,20 +28,21 @@ def require_writable(name: str) -> None:
 
 
 def write_atomically(name: str, text: str) -> None:
-    """Write ``text`` to the file ``name`` by rename.
+    """Write ``text`` as UTF-8 to the file ``name`` by rename; what UTF-8 can't hold becomes ``?``.
 
     Raises:
         UsageError: the file can't be written.
     """
     target = Path(name)
+    data = text.encode("utf-8", "replace")
     try:
         if target.exists() and not target.is_file():
-            target.write_text(text)  # a pipe or device, such as /dev/stdout
+            target.write_bytes(data)  # a pipe or device, such as /dev/stdout
             return
         handle, fresh = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "w") as stream:
-                stream.write(text)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
             mask = os.umask(0)
             os.umask(mask)
             Path(fresh).chmod(0o666 & ~mask)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from xbtasks.errors import XbError
 
-__all__ = ["SCHEMA", "ArtifactRecord", "BuildRecord", "Result", "error_document", "merge", "worst_exit"]
+__all__ = ["SCHEMA", "ArtifactRecord", "BuildRecord", "Result", "error_result", "merge", "worst_exit"]
 
 SCHEMA = 1
 _ORDER = (ExitCode.INTERRUPTED, ExitCode.FAILED, ExitCode.CANNOT_JUDGE, ExitCode.USAGE, ExitCode.PASSED)
@@ -150,7 +150,6 @@ def merge(results: Iterable[Result], *, run: str, command: str, evidence: str) -
     )
 
 
-def error_document(command: str, error: XbError) -> dict[str, object]:
-    """Return the document of a command that found nothing, because of ``error``."""
-    empty = Result(run="", command=command, host="", evidence="")
-    return replace(empty, errors=((error.exit_code, str(error)),)).to_json()
+def error_result(command: str, error: XbError) -> Result:
+    """Return the result of a command that found nothing, because of ``error``."""
+    return Result(run="", command=command, host="", evidence="", errors=((error.exit_code, str(error)),))

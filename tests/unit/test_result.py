@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from tests.workplace import PROJECT
 from xbtasks.checks import CaseReport, Check, Status, Verdict
 from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, Interrupted, Refused, UsageError, XbError
-from xbtasks.result import ArtifactRecord, BuildRecord, Result, error_document, merge, worst_exit
+from xbtasks.result import ArtifactRecord, BuildRecord, Result, error_result, merge, worst_exit
 
 SCHEMA = json.loads((PROJECT / "xbtasks/schema/result-1.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -131,7 +131,7 @@ def test_the_document_has_the_shape_that_is_shipped() -> None:
     ],
 )
 def test_an_error_is_a_document_of_the_same_shape(error: XbError, code: int, verdict: str) -> None:
-    document = json.loads(json.dumps(error_document("verify", error)))
+    document = json.loads(json.dumps(error_result("verify", error).to_json()))
     VALIDATOR.validate(document)
     assert (document["exit_code"], document["verdict"], document["reason"]) == (code, verdict, str(error))
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from xbtasks.knobs.settings import Settings
     from xbtasks.reporting.console import Console
+    from xbtasks.result import Result
 
-__all__ = ["BUSY_OK", "NO_THROTTLE", "STAGE", "Call", "Option", "command"]
+__all__ = ["BUSY_OK", "NO_THROTTLE", "OUTPUTS", "STAGE", "Call", "Option", "command"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ _PROJECT_FILE = Path(__file__).resolve().parents[2] / "config/invoke.yaml"
 STAGE = Option("stage", "builder stage of the Dockerfile, as `inv stages` lists it", positional=True)
 NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves 15 s)", switch=True)
 BUSY_OK = Option("busy_ok", "share a card with whoever computes on it", switch=True)
+OUTPUTS = (
+    Option("junit", "write the result to this file as JUnit XML, for CI"),
+    Option("markdown", "write the result to this file as GitHub's Markdown"),
+)
+"""Further forms of a result, for each task that hands one to :meth:`Call.publish`; modules of reporting/."""
 _JSON = Option("json", "one JSON document on stdout and text on stderr; --json=FILE writes it to a file")
 
 
@@ -95,19 +101,54 @@ class Call:
             self._console = Console(out, hide=self.settings.banner_re)
         return self._console
 
-    def check_document(self) -> None:
-        """Return when the JSON document can be written, if it was asked for.
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The files that were asked for, by form; ``json`` only where it goes to a file."""
+        names = ("json", *(option.name for option in OUTPUTS))
+        return {name: value for name in names if isinstance(value := self._given.get(name), str)}
+
+    def check_outputs(self) -> None:
+        """Return when every output that was asked for can be written.
 
         Raises:
-            UsageError: the file can't be written.
+            UsageError: a file can't be written, or is named twice.
         """
-        wanted = self._given.get("json")
-        if isinstance(wanted, str):
-            from xbtasks.files import require_writable
+        if self.outputs:
+            from xbtasks.reporting.outputs import check_outputs
 
             self.documented = True  # so that an error in the next line isn't tried to be written there
-            require_writable(wanted)
+            check_outputs(self.outputs)
             self.documented = False
+
+    def publish(self, result: Result, *, summary: bool = True) -> ExitCode:
+        """Write ``result`` in every form that was asked for and return the exit code of the call.
+
+        That is the result's own, or a worse one: an output that can't be written is an error, and the
+        others are written all the same. With ``summary`` the job summary of GitHub Actions gets it too.
+        """
+        from xbtasks.result import worst_exit
+
+        self.documented = True
+        files = {form: name for form, name in self.outputs.items() if form != "json"}
+        problems: list[XbError] = []
+        if files:
+            from xbtasks.reporting.outputs import write_outputs
+
+            problems += write_outputs(result, files)
+        if summary and os.environ.get("GITHUB_STEP_SUMMARY"):
+            from xbtasks.reporting.outputs import append_step_summary
+
+            trouble = append_step_summary(result, os.environ)
+            if trouble:
+                print(f"warning: {trouble}", file=sys.stderr)
+        try:
+            self.document(result.to_json())
+        except XbError as error:
+            problems.append(error)
+        for problem in problems:
+            _print_error(problem)
+        codes = [problem.exit_code for problem in problems]
+        return worst_exit([result.exit_code, *codes]) if codes else result.exit_code
 
     def document(self, document: object) -> None:
         """Put the JSON document where ``--json`` wants it, if it was given.
@@ -182,7 +223,7 @@ def command(
 def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
     """Return the exit code of a call, whatever happens in it; errors are one line and what to do next."""
     try:
-        call.check_document()
+        call.check_outputs()
         return function(call)
     except KeyboardInterrupt:
         return _failed(call, Interrupted("interrupted"))
@@ -200,16 +241,18 @@ def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
 
 
 def _failed(call: Call, error: XbError) -> ExitCode:
+    """Say what went wrong, in the outputs too where nothing was written yet."""
+    _print_error(error)
+    if not call.documented:
+        from xbtasks.result import error_result
+
+        call.publish(error_result(call.name, error))
+    return error.exit_code
+
+
+def _print_error(error: XbError) -> None:
     from xbtasks.reporting.console import one_line
 
     print(f"error: {one_line(error.message)}", file=sys.stderr)
     if error.hint:
         print(f"  {one_line(error.hint)}", file=sys.stderr)
-    if not call.documented:
-        from xbtasks.result import error_document
-
-        try:
-            call.document(error_document(call.name, error))
-        except XbError as second:
-            print(f"error: {second}", file=sys.stderr)
-    return error.exit_code

@@ -6,7 +6,7 @@ from typing import Final
 
 from xbtasks.errors import ExitCode
 from xbtasks.knobs.table import Group
-from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, STAGE, Call, Option, command
+from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, OUTPUTS, STAGE, Call, Option, command
 
 __all__ = ["TASKS"]
 
@@ -44,7 +44,7 @@ def knobs(call: Call) -> ExitCode:
     return ExitCode.PASSED
 
 
-@command(groups=_EVERYTHING)
+@command(*OUTPUTS, groups=_EVERYTHING)
 def preflight(call: Call) -> ExitCode:
     """Show what the host can do; changes nothing."""
     from xbtasks.tasks.running import run_plan
@@ -52,7 +52,7 @@ def preflight(call: Call) -> ExitCode:
     return run_plan(call, "preflight", [])
 
 
-@command(STAGE, _REBUILD, _ADOPT, groups=_EVERYTHING)
+@command(STAGE, _REBUILD, _ADOPT, *OUTPUTS, groups=_EVERYTHING)
 def build(call: Call) -> ExitCode:
     """Build one stage, load its image and stage its artifacts."""
     from xbtasks.tasks.running import named_stages, run_plan
@@ -67,6 +67,7 @@ def build(call: Call) -> ExitCode:
     _ADOPT,
     NO_THROTTLE,
     BUSY_OK,
+    *OUTPUTS,
     groups=_EVERYTHING,
 )
 def verify(call: Call) -> ExitCode:
@@ -76,7 +77,9 @@ def verify(call: Call) -> ExitCode:
     return run_plan(call, "verify", named_stages(call), cases=case_numbers(call), build=True)
 
 
-@command(Option("directory", "an evidence directory, as a run names it at its end", positional=True))
+@command(
+    Option("directory", "an evidence directory, as a run names it at its end", positional=True), *OUTPUTS
+)
 def replay(call: Call) -> ExitCode:
     """Judge recorded evidence again, with no host."""
     from xbtasks.tasks.running import replay_directory
@@ -96,7 +99,9 @@ def clean(call: Call) -> ExitCode:
     return clean_host(call)
 
 
-@command(Option("yes", "for scripts that say so everywhere; the demo never asks", switch=True), _REBUILD)
+@command(
+    Option("yes", "for scripts that say so everywhere; the demo never asks", switch=True), _REBUILD, *OUTPUTS
+)
 def demo(call: Call) -> ExitCode:
     """Build and verify all stages of the sample checkout on the simulated host (SIMULATED)."""
     from xbtasks.tasks.running import run_demo

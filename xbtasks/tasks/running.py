@@ -162,6 +162,9 @@ def _ask_stages(call: Call, discovery: Discovery) -> list[Stage]:
 
 
 def _finish(call: Call, result: Result) -> ExitCode:
-    show_result(result, call.console)
-    call.document(result.to_json())
-    return result.exit_code
+    try:
+        show_result(result, call.console)
+    except BrokenPipeError:
+        call.publish(result)  # the files are wanted although nobody reads the table any more
+        raise
+    return call.publish(result)
