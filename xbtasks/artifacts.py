@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from xbtasks import images
 from xbtasks.elf.facts import BadElf, libc_version
+from xbtasks.elf.summary import summarize
 from xbtasks.errors import CannotJudge
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
@@ -90,6 +91,8 @@ class ArtifactSet:
                 sha256=hashlib.sha256(file.data).hexdigest(),
                 size=len(file.data),
                 image=self.image.id,
+                pin=stage.pin,
+                elf=summarize(file.data),
             )
             for file in self.files
             if file.kind == "file"

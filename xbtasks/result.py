@@ -11,6 +11,7 @@ from xbtasks.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from xbtasks.elf.summary import ElfSummary
     from xbtasks.errors import XbError
 
 __all__ = ["SCHEMA", "ArtifactRecord", "BuildRecord", "Result", "error_result", "merge", "worst_exit"]
@@ -21,7 +22,10 @@ _ORDER = (ExitCode.INTERRUPTED, ExitCode.FAILED, ExitCode.CANNOT_JUDGE, ExitCode
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRecord:
-    """An artifact that was judged: where it lies in its image, and its bytes' digest and size."""
+    """An artifact that was judged: where it lies in its image, and its bytes' digest and size.
+
+    ``pin`` is the source commit of its stage, or empty; ``elf`` is None where no loader takes the file.
+    """
 
     stage: str
     path: str
@@ -29,6 +33,8 @@ class ArtifactRecord:
     size: int
     image: str
     host: str = ""
+    pin: str = ""
+    elf: ElfSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,7 @@ class Result:
             "builds": [self._placed(build) for build in self.builds],
             "preflight": [asdict(row) for row in self.preflight],
             "artifacts": [self._placed(artifact) for artifact in self.artifacts],
+            "errors": [{"exit_code": int(code), "message": text} for code, text in self.errors],
             "evidence": self.evidence,
         }
 

@@ -8,6 +8,7 @@ from typing import Final
 from hypothesis import strategies as st
 
 from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of
+from xbtasks.elf.summary import ElfSummary
 from xbtasks.errors import ExitCode
 from xbtasks.result import ArtifactRecord, BuildRecord, Result
 
@@ -55,7 +56,25 @@ def case(
     )
 
 
-ARTIFACT: Final = ArtifactRecord(STAGE, "/out/libvgpu.so", "0" * 64, 5, "sha256:" + "1" * 64)
+ELF: Final = ElfSummary(
+    arch="x86-64, 64-bit little-endian",
+    type="shared library",
+    soname="libvgpu.so",
+    needed=("libcuda.so.1", "libnvidia-ml.so.1", "libc.so.6"),
+    rpath=None,
+    runpath=None,
+    interp=None,
+    glibc="2.34",
+    glibc_tags=(),
+    textrel=False,
+    bind_now=False,
+    exported=("cuInit", "cuMemAlloc_v2", "dlsym"),
+    imports=("dlopen@GLIBC_2.34", "printf@GLIBC_2.2.5"),
+    weak_imports=("__cxa_finalize@GLIBC_2.2.5",),
+)
+ARTIFACT: Final = ArtifactRecord(
+    STAGE, "/out/libvgpu.so", "0" * 64, 5, "sha256:" + "1" * 64, pin="5" * 40, elf=ELF
+)
 RESULT: Final = Result(
     "20260102-030405-abcdef",
     "verify",
@@ -88,6 +107,17 @@ def hostile(text: str) -> Result:
     """Return a result that says ``text`` wherever a run can say something."""
     row = Check(text, Status.FAIL, text, text, text)
     report = CaseReport(text, text, text, Verdict.FAIL, text, 1.0, ExitCode.FAILED, (row,))
+    names = (text,)
+    elf = replace(
+        ELF,
+        arch=text,
+        soname=text,
+        needed=names,
+        runpath=text,
+        exported=names,
+        imports=names,
+        weak_imports=names,
+    )
     return Result(
         run=text,
         command="verify",
@@ -101,7 +131,7 @@ def hostile(text: str) -> Result:
             replace(report, host="other", verdict=Verdict.ERROR, exit_code=ExitCode.CANNOT_JUDGE),
             replace(report, host="other", verdict=Verdict.SKIP, exit_code=ExitCode.SKIPPED),
         ),
-        artifacts=(replace(ARTIFACT, stage=text, path=text, host=text),),
+        artifacts=(replace(ARTIFACT, stage=text, path=text, host=text, pin=text, elf=elf),),
         errors=((ExitCode.CANNOT_JUDGE, text),),
     )
 
