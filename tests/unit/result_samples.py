@@ -24,7 +24,7 @@ HOSTILE: Final = (
     "line one\nline two\r\n\n# heading\n- item\n> quote",
     'quote " apos \' = onclick="alert(4)"',
     "nul \0 esc \x1b[31m bell \x07 del \x7f",
-    "\ufffe \uffff \ud800 \udcff",
+    "none \ufffe \uffff \ud800 \udcff of these",
     "\u202egnirts\u202c \u200b zero width, emoji 🚀, 漢字",
     "{{7*7}} ${x} %s {0} $(id)",
 )

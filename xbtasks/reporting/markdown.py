@@ -89,7 +89,12 @@ def _grid(found: Sequence[Place]) -> Iterator[str]:
     """Yield the table of verdicts: a line for each stage (on each host), a column for each case."""
     numbers = case_numbers(found)
     several = len({place.host for place in found}) > 1
-    heads = [*(["Host"] if several else []), "Stage", "Build", *(f"Case {number}" for number in numbers)]
+    heads = [
+        *(["Host"] if several else []),
+        "Stage",
+        "Build",
+        *(f"Case {_plain(number)}" for number in numbers),
+    ]
     yield "<table>"
     yield f"<tr>{''.join(f'<th align=left>{head}</th>' for head in heads)}</tr>"
     for place in found:
@@ -156,7 +161,12 @@ def _signed(word: str, text: str = "") -> str:
 
 def _code(text: str) -> str:
     """Return ``text`` as code, on one line, cut where it is very long."""
+    plain = _plain(text)
+    return f"<code>{plain}</code>" if plain else ""
+
+
+def _plain(text: str) -> str:
     line = "".join(char if char.isprintable() else " " for char in text).strip()
     if len(line) > _LONGEST:
         line = f"{line[:_LONGEST]} … ({len(line) - _LONGEST} more characters)"
-    return f"<code>{escape(line)}</code>" if line else ""
+    return escape(line)
