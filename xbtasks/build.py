@@ -10,6 +10,7 @@ from xbtasks.errors import BuildFailed, CannotJudge, LostReply, Refused
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.images import read_image
+from xbtasks.provenance import familiar, recorded_section
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -63,10 +64,17 @@ def refuse_foreign(stage: StagePlan, image: Image | None, *, adopt: bool) -> Non
         )
 
 
-def build_step(engine: Engine, request: BuildRequest, deadline: int, step_deadline: int) -> Step:
-    """Return the step that builds one stage and asks what its tag names afterwards."""
-    build = Section("build", program("build", *engine.build(request)), deadline, live=True)
-    return Step("build", (build, Section("image", engine.inspect_image(request.image), step_deadline)))
+def build_step(engine: Engine, request: BuildRequest, record: str, deadline: int, step_deadline: int) -> Step:
+    """Return the step that builds one stage, and asks what its tag names and what is recorded afterwards.
+
+    ``record`` is the context directory, beside whose contexts the images that were built are recorded.
+    """
+    argv = program(
+        "build", record, engine.binary, familiar(request.image), request.input_digest, *engine.build(request)
+    )
+    build = Section("build", argv, deadline, live=True)
+    image = Section("image", engine.inspect_image(request.image), step_deadline)
+    return Step("build", (build, image, recorded_section(record, step_deadline)))
 
 
 def built_image(stage: StagePlan, reply: Reply) -> Image:

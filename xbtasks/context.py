@@ -2,46 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from xbtasks.errors import CannotJudge
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
+from xbtasks.host.transfer import StreamPayload, progress_lines
 
 if TYPE_CHECKING:
     import tarfile
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from xbtasks.host.step import SectionReply
+    from xbtasks.host.step import Payload, SectionReply
 
 __all__ = ["archive", "read_state", "send_step", "state_section"]
 
 
-def archive(files: Iterable[tuple[str, Path]]) -> bytes:
+def archive(files: Iterable[tuple[str, Path]], say: Callable[[str], None]) -> StreamPayload:
     """Return a gzipped tar of ``files`` (path in the context, file here) that depends on nothing else.
 
-    Links stay links; owners and times are left out, as BuildKit leaves them out. Of the mode only the owner's
-    exec bit counts, as in git: what is built doesn't depend on the umask of whoever checked it out.
+    It lies in a temporary file that has no name, and goes with the payload. ``say`` is told how far the
+    sending of a large one is. Links stay links; owners and times are left out, as BuildKit leaves them out.
+    Of the mode only the owner's exec bit counts, as in git: what is built doesn't depend on the umask of
+    whoever checked it out.
 
     Raises:
-        CannotJudge: a file can't be read.
+        CannotJudge: a file can't be read, or there is no room for the archive.
     """
     import gzip
-    import io
     import tarfile
+    import tempfile
 
-    buffer = io.BytesIO()
+    try:
+        packed = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - it goes with the payload
+    except OSError as error:
+        raise _no_room(error) from error
     try:
         with (
-            gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=6, mtime=0) as stream,
+            gzip.GzipFile(filename="", fileobj=packed, mode="wb", compresslevel=6, mtime=0) as stream,
             tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar,
         ):
             for name, path in files:
                 tar.add(path, name, recursive=False, filter=_anonymous)
+        return StreamPayload.of(packed, progress_lines("the build context", say))
     except OSError as error:
+        packed.close()
+        if error.filename is None:
+            raise _no_room(error) from error
         raise CannotJudge(f"build input {error.filename} can't be read: {error.strerror}") from error
-    return buffer.getvalue()
+
+
+def _no_room(error: OSError) -> CannotJudge:
+    message = f"the build context can't be packed in a temporary file here: {error.strerror}"
+    return CannotJudge(message, hint="TMPDIR names another place")
 
 
 def state_section(directory: str, digest: str, deadline: int) -> Section:
@@ -63,14 +77,10 @@ def read_state(answer: SectionReply) -> tuple[str, bool]:
     return lines[0], lines[1] == "present"
 
 
-def send_step(directory: str, data: bytes, deadline: int) -> Step:
-    """Return the step that unpacks the archive ``data`` as ``directory``."""
-    import base64
-    import hashlib
-
+def send_step(directory: str, payload: Payload, deadline: int) -> Step:
+    """Return the step that unpacks an archive as ``directory``."""
     section = Section("put-context", program("put_context", directory), deadline, payload=True)
-    digest = hashlib.sha256(data).hexdigest().encode()
-    return Step("context", (section,), payload=digest + b"\n" + base64.encodebytes(data))
+    return Step("context", (section,), payload=payload)
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:

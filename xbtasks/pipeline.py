@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from xbtasks.checks import Check
     from xbtasks.host.step import Host
+    from xbtasks.host.transfer import StreamPayload
     from xbtasks.hostfacts import HostFacts
     from xbtasks.plan import RunPlan, StagePlan
     from xbtasks.result import Result
@@ -57,7 +58,7 @@ class Tools:
 
     run_id: str
     host: Host
-    contexts: Callable[[StagePlan], bytes]
+    contexts: Callable[[StagePlan], StreamPayload]
     permission: Permission
     keep: Callable[[str, bytes], str]
     reporter: Reporter

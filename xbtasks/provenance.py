@@ -1,7 +1,8 @@
 """Which images of a host xbtasks built there: a record beside the build contexts, one file per image id.
 
 Labels don't prove it: what is built FROM one of our images, or committed from its container, inherits them.
-An image's id is a digest of all that it is, so an id that was recorded is the image that was built.
+An image's id is a digest of all that it is, so an id that was recorded is the image that was built. The
+program that builds writes the record, on the host: a link that is cut can't come between the two.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from xbtasks.host.step import SectionReply
 
-__all__ = ["familiar", "read_record", "record_section", "recorded_section", "removal_section"]
+__all__ = ["familiar", "read_record", "recorded_section", "removal_section"]
 
 
 def recorded_section(directory: str, deadline: int) -> Section:
@@ -41,11 +42,6 @@ def read_record(answer: SectionReply) -> Mapping[str, frozenset[str]]:
             raise LostReply("the record of built images came back damaged")
         found[identity] = found.get(identity, frozenset()) | {tag}
     return found
-
-
-def record_section(directory: str, identity: str, tag: str, deadline: int) -> Section:
-    """Note that the image ``identity`` was built and got ``tag``."""
-    return Section("record", program("record_built", directory, identity, familiar(tag)), deadline)
 
 
 def removal_section(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from xbtasks.cleanup import Removal
     from xbtasks.host.framed import Transport
     from xbtasks.host.recording import Evidence
+    from xbtasks.host.transfer import StreamPayload
     from xbtasks.knobs.settings import Settings
     from xbtasks.pipeline import Permission
     from xbtasks.reporting.console import Console
@@ -84,10 +85,10 @@ def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console:
     own = OwnSide(keep=lambda noted: evidence.write(_OWN_SIDE, noted))
     permission = _permission(settings, transport.label, plan, console)
 
-    def context_of(stage: StagePlan) -> bytes:
+    def context_of(stage: StagePlan) -> StreamPayload:
         if discovery is None:
             raise UsageError("there is no checkout to build from")
-        return archive(context_files(find_stage(discovery, stage.stage), discovery.repo))
+        return archive(context_files(find_stage(discovery, stage.stage), discovery.repo), console.say)
 
     host = FramedHost(transport, evidence)
     tools = Tools(
@@ -142,6 +143,7 @@ def replay(directory: Path, console: Console) -> Result:
     Raises:
         UsageError: ``directory`` holds no evidence of this version.
     """
+    from xbtasks.context import archive
     from xbtasks.host.recording import RecordedHost
     from xbtasks.ownside import OwnSide, read_notes
 
@@ -164,7 +166,7 @@ def replay(directory: Path, console: Console) -> Result:
     tools = Tools(
         run_id,
         host,
-        contexts=lambda stage: own.call(f"context of {stage.stage}", bytes),
+        contexts=lambda stage: own.call(f"context of {stage.stage}", lambda: archive((), console.say)),
         permission=permission,
         keep=lambda name, _: str(directory / name),
         reporter=console,

@@ -142,8 +142,8 @@ class StageJob:
         begun = self._seconds
         directory, present = context.read_state(state["context"])
         if not present:
-            data = self._tools.contexts(stage)
-            answer = self._run(context.send_step(directory, data, self._deadline))["put-context"]
+            with self._tools.contexts(stage) as payload:
+                answer = self._run(context.send_step(directory, payload, self._deadline))["put-context"]
             if not answer.ok:
                 raise CannotJudge(f"the build context did not arrive: {answer.error_text.strip()[:300]}")
         request = BuildRequest(
@@ -156,7 +156,9 @@ class StageJob:
             commit=self._plan.commit,
             builder=self._plan.builder,
         )
-        reply = self._run(build.build_step(self._engine, request, self._plan.build_deadline, self._deadline))
+        record = self._plan.context_directory
+        step = build.build_step(self._engine, request, record, self._plan.build_deadline, self._deadline)
+        reply = self._run(step)
         log = self._tools.keep(f"{stage.stage}.log", reply["build"].stderr)
         try:
             built = build.built_image(stage, reply)
@@ -165,23 +167,13 @@ class StageJob:
                 self._tools.reporter.say(f"    {line}")
             self._tools.reporter.say(f"  full log: {log}")
             raise
-        self._record(built)
+        self._recorded = frozenset(provenance.read_record(reply["recorded"]))
+        if built.id not in self._recorded:
+            self._tools.reporter.say(f"  the build can't be recorded in {record}, the next run builds again")
         took = round(self._seconds - begun, 3)
         self.builds.append(BuildRecord(stage.stage, "built", why, took))
         self._tools.reporter.say(f"  built {stage.image} ({built.id[:19]}) in {took:.1f} s")
         return built
-
-    def _record(self, built: Image) -> None:
-        """Note on the host that the image was built, so that the next run can rely on it."""
-        note = provenance.record_section(
-            self._plan.context_directory, built.id, self._stage.image, self._deadline
-        )
-        answer = self._run(Step("record", (note,)))["record"]
-        if answer.ok:
-            self._recorded |= {built.id}
-        else:
-            said = answer.error_text.strip()[:300]
-            self._tools.reporter.say(f"  the build can't be recorded, the next run builds again: {said}")
 
     def _require_own(self, image: Image, platform: Platform) -> None:
         """Refuse to judge an image that is another stage's, or for another platform."""

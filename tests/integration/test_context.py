@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import resource
 import subprocess
 import tarfile
+import tempfile
 import time
 from io import BytesIO
 from pathlib import Path
@@ -16,8 +18,13 @@ import pytest
 from xbtasks import context
 from xbtasks.errors import CannotJudge
 from xbtasks.host.step import SectionReply, Step
+from xbtasks.host.transfer import StreamPayload
 
 DIGEST = "d" * 64
+
+
+def unseen(read: int, size: int) -> None:
+    pass
 
 
 @pytest.fixture
@@ -42,10 +49,22 @@ def listed(root: Path) -> list[tuple[str, Path]]:
     return [(str(path.relative_to(root)), path) for path in found]
 
 
+def packed(files: list[tuple[str, Path]]) -> bytes:
+    with context.archive(files, print) as payload:
+        payload.file.seek(0)
+        return payload.file.read()
+
+
+def sent(target: Path, files: list[tuple[str, Path]]) -> SectionReply:
+    with context.archive(files, print) as payload:
+        return send(context.send_step(str(target), payload, 60))
+
+
 def send(step: Step, *, home: Path | None = None) -> SectionReply:
     section = step.sections[0]
     environment = {**os.environ, **({"HOME": str(home)} if home else {})}
-    done = subprocess.run(section.argv, input=step.payload, capture_output=True, env=environment, timeout=60)
+    payload = b"".join(step.payload_chunks())
+    done = subprocess.run(section.argv, input=payload, capture_output=True, env=environment, timeout=60)
     return SectionReply(section.name, done.returncode, done.stdout, done.stderr, 0, False)
 
 
@@ -58,14 +77,14 @@ def modes(root: Path) -> dict[str, str]:
 
 
 def test_the_archive_depends_on_the_files_alone(tree: Path) -> None:
-    first = context.archive(listed(tree))
+    first = packed(listed(tree))
     for path in tree.rglob("*"):
         if not path.is_symlink():
             os.utime(path, (time.time() - 1000, 5))
             os.chown(path, 1234, 1234)
-    assert context.archive(listed(tree)) == first
+    assert packed(listed(tree)) == first
     (tree / "sub/plain.txt").write_bytes(b"other")
-    assert context.archive(listed(tree)) != first
+    assert packed(listed(tree)) != first
 
 
 @pytest.mark.parametrize(
@@ -73,11 +92,11 @@ def test_the_archive_depends_on_the_files_alone(tree: Path) -> None:
 )
 def test_the_archive_does_not_depend_on_a_checkouts_umask(tree: Path, mode: int, executable: int) -> None:
     (tree / "sub/run.sh").chmod(0o755)
-    first = context.archive(listed(tree))
+    first = packed(listed(tree))
     for path in tree.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(executable if path.name == "run.sh" else mode)
-    assert context.archive(listed(tree)) == first
+    assert packed(listed(tree)) == first
     with tarfile.open(fileobj=BytesIO(first)) as tar:
         members = {member.name: member.mode for member in tar.getmembers()}
     assert (members["sub/plain.txt"], members["sub/run.sh"]) == (0o644, 0o755)
@@ -87,7 +106,23 @@ def test_an_input_that_can_not_be_read_is_no_verdict(tree: Path) -> None:
     files = listed(tree)
     (tree / "sub/plain.txt").unlink()
     with pytest.raises(CannotJudge, match=r"plain\.txt can't be read"):
-        context.archive(files)
+        packed(files)
+
+
+def test_without_room_for_the_archive_there_is_no_verdict(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    (tree / "random").write_bytes(os.urandom(100_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(CannotJudge, match="packed in a temporary file here: File too large"):
+            packed(listed(tree))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    monkeypatch.setattr(tempfile, "tempdir", "/dev/full")
+    with pytest.raises(CannotJudge, match="packed in a temporary file here: Not a directory"):
+        packed(listed(tree))
 
 
 def test_a_context_arrives_as_it_is_and_readable_by_every_user(tree: Path, tmp_path: Path) -> None:
@@ -95,7 +130,7 @@ def test_a_context_arrives_as_it_is_and_readable_by_every_user(tree: Path, tmp_p
     target = tmp_path / "it's base $(id)" / DIGEST
     before = os.umask(0o077)
     try:
-        answer = send(context.send_step(str(target), context.archive(listed(tree)), 60))
+        answer = sent(target, listed(tree))
     finally:
         os.umask(before)
     assert answer.ok, answer.error_text
@@ -115,7 +150,7 @@ def test_a_context_arrives_as_it_is_and_readable_by_every_user(tree: Path, tmp_p
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "another digest", "nothing", "text in front"])
 def test_a_context_that_did_not_arrive_whole_is_not_there(tree: Path, tmp_path: Path, damage: str) -> None:
-    data = context.archive(listed(tree))
+    data = packed(listed(tree))
     digest, body = hashlib.sha256(data).hexdigest().encode(), base64.encodebytes(data)
     payload = {
         "cut": digest + b"\n" + body[: len(body) // 2 // 4 * 4],
@@ -125,8 +160,8 @@ def test_a_context_that_did_not_arrive_whole_is_not_there(tree: Path, tmp_path: 
         "text in front": b"Welcome to the host\n" + digest + b"\n" + body,
     }[damage]
     target = tmp_path / "base" / DIGEST
-    step = context.send_step(str(target), data, 60)
-    answer = send(Step("context", step.sections, payload))
+    sections = context.send_step(str(target), StreamPayload.of(BytesIO(), unseen), 60).sections
+    answer = send(Step("context", sections, payload))
     assert not answer.ok
     assert not any(target.parent.iterdir())
 
@@ -135,7 +170,7 @@ def test_a_context_that_is_there_already_stays(tree: Path, tmp_path: Path) -> No
     target = tmp_path / DIGEST
     target.mkdir()
     (target / "there").touch()
-    assert send(context.send_step(str(target), context.archive(listed(tree)), 60)).ok
+    assert sent(target, listed(tree)).ok
     assert [path.name for path in target.iterdir()] == ["there"]
 
 
@@ -157,6 +192,6 @@ def test_another_answer_is_no_place(text: bytes) -> None:
 
 def test_a_base_that_can_not_be_made_is_said(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    answer = send(context.send_step(str(tmp_path / "file/ctx" / DIGEST), context.archive(listed(tree)), 60))
+    answer = sent(tmp_path / "file/ctx" / DIGEST, listed(tree))
     assert not answer.ok
     assert "Not a directory" in answer.error_text

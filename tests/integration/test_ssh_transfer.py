@@ -1,40 +1,47 @@
-"""Files over ssh: whole or not at all, whatever happens on the way, in little memory, and not twice."""
+"""A build context over ssh: whole or not at all, whatever happens on the way, and in little memory."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.tcpproxy import Proxy
-from xbtasks.errors import CannotJudge, HostUnreachable, LostReply, Refused, UsageError
-from xbtasks.host.transfer import LocalFile, progress_lines, put_files
+from xbtasks.context import archive, send_step
+from xbtasks.errors import CannotJudge, HostUnreachable, LostReply
+from xbtasks.host.transfer import StreamPayload, progress_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.sshd import Rig
     from xbtasks.host.framed import FramedHost
+    from xbtasks.host.step import SectionReply
 
 MIB = 1 << 20
+DIGEST = "d" * 64
 
 
-def unseen(file: LocalFile, read: int, size: int) -> None:
-    pass
+def put(host: FramedHost, source: Path, directory: Path, deadline: int = 120) -> SectionReply:
+    """Send a context of one file, ``source``, to be unpacked as ``directory``."""
+    with archive([("file", source)], print) as payload:
+        return host.run(send_step(str(directory), payload, deadline))["put-context"]
 
 
-def put(host: FramedHost, *files: LocalFile, deadline: int = 120) -> list[str]:
-    return [file.target for file in put_files(host, files, deadline, unseen)]
+@pytest.fixture
+def source(rig: Rig) -> Path:
+    path = rig.folder / "source"
+    path.write_bytes(os.urandom(2 * MIB))
+    return path
 
 
 @pytest.fixture
 def target(rig: Rig) -> Path:
-    folder = rig.folder / "it's there"
-    folder.mkdir()
-    return folder
+    return rig.folder / "it's $(there)" / DIGEST
 
 
 @pytest.fixture
@@ -48,7 +55,6 @@ def host(rig: Rig) -> FramedHost:
     [
         b"",
         b"\0",
-        b"abc",
         b"text " * 1_000_000,
         os.urandom(57 * 4096),
         os.urandom(57 * 4096 * 2 + 1),
@@ -56,85 +62,15 @@ def host(rig: Rig) -> FramedHost:
     ],
     ids=len,
 )
-def test_any_file_arrives_as_it_is_with_its_mode_and_only_once(
-    rig: Rig, host: FramedHost, target: Path, content: bytes
-) -> None:
-    source = rig.folder / "source"
+def test_any_context_arrives_as_it_is(host: FramedHost, source: Path, target: Path, content: bytes) -> None:
     source.write_bytes(content)
-    file = LocalFile(source, f"{target}/new folder/$(touch pwned) 'x'", 0o4755)
-    assert put(host, file) == [file.target]
-    (there,) = (target / "new folder").iterdir()
-    assert there.name == "$(touch pwned) 'x'"
-    assert there.read_bytes() == content
-    assert there.stat().st_mode & 0o7777 == 0o4755
-    inode = there.stat().st_ino
-    assert put(host, file) == []
-    assert there.stat().st_ino == inode
-    there.chmod(0o644)
-    assert put(host, file) == [file.target]
-    assert there.stat().st_mode & 0o7777 == 0o4755
+    answer = put(host, source, target)
+    assert answer.ok, answer.error_text
+    assert [path.name for path in target.parent.iterdir()] == [DIGEST]
+    assert (target / "file").read_bytes() == content
 
 
-def test_only_what_changed_is_sent(rig: Rig, host: FramedHost, target: Path) -> None:
-    files = []
-    for name in ("a", "b", "c"):
-        (rig.folder / name).write_text(name)
-        files.append(LocalFile(rig.folder / name, f"{target}/{name}", 0o644))
-    assert put(host, *files) == [file.target for file in files]
-    (rig.folder / "b").write_text("changed")
-    assert put(host, *files) == [f"{target}/b"]
-    assert put(host) == []
-
-
-def test_the_home_directory_of_the_host(rig: Rig) -> None:
-    home = rig.folder / "a home"
-    home.mkdir()
-    rig.alias("far", rig.server(environment={"HOME": str(home)}).port)
-    (rig.folder / "source").write_text("text")
-    file = LocalFile(rig.folder / "source", "~/.cache/here", 0o600)
-    host = rig.host()
-    assert put(host, file) == ["~/.cache/here"]
-    assert (home / ".cache/here").read_text() == "text"
-    assert put(host, file) == []
-
-
-def test_a_local_file_that_can_not_be_read_touches_nothing(rig: Rig, host: FramedHost, target: Path) -> None:
-    (target / "file").write_text("before")
-    (rig.folder / "good").write_text("good")
-    files = (
-        LocalFile(rig.folder / "good", f"{target}/file", 0o644),
-        LocalFile(rig.folder / "absent", f"{target}/other", 0o644),
-    )
-    with pytest.raises(UsageError, match="absent can't be read"):
-        put(host, *files)
-    assert [path.read_text() for path in target.iterdir()] == ["before"]
-
-
-@pytest.mark.parametrize("kind", ["directory", "symlink"])
-def test_something_else_at_the_target_is_not_replaced(
-    rig: Rig, host: FramedHost, target: Path, kind: str
-) -> None:
-    (rig.folder / "source").write_text("text")
-    (target / "real").write_text("real")
-    there = target / "there"
-    if kind == "directory":
-        there.mkdir()
-    else:
-        there.symlink_to("real")
-    with pytest.raises(Refused, match=f"is a {kind} on the host"):
-        put(host, LocalFile(rig.folder / "source", str(there), 0o644))
-    assert (target / "real").read_text() == "real"
-
-
-def test_a_target_that_can_not_be_written(rig: Rig, host: FramedHost) -> None:
-    (rig.folder / "source").write_text("text")
-    with pytest.raises(CannotJudge, match="/proc/1/there: it was not put: "):
-        put(host, LocalFile(rig.folder / "source", "/proc/1/there", 0o644))
-
-
-def test_a_disk_that_is_full(rig: Rig, host: FramedHost) -> None:
-    with (rig.folder / "source").open("wb") as file:
-        file.write(os.urandom(4 * MIB))
+def test_a_disk_that_is_full(rig: Rig, host: FramedHost, source: Path) -> None:
     disk = rig.folder / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -143,29 +79,28 @@ def test_a_disk_that_is_full(rig: Rig, host: FramedHost) -> None:
     if mounted.returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        with pytest.raises(CannotJudge, match=r"corrupt when it arrived: .*No space left on device"):
-            put(host, LocalFile(rig.folder / "source", f"{disk}/there", 0o644))
+        answer = put(host, source, disk / DIGEST)
+        assert not answer.ok
+        assert "No space left on device" in answer.error_text
         assert not list(disk.iterdir())
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_file_that_changes_while_it_is_sent_replaces_nothing(
-    rig: Rig, host: FramedHost, target: Path
+def test_what_can_not_be_read_any_more_ends_the_step_and_nothing_is_there(
+    host: FramedHost, source: Path, target: Path
 ) -> None:
-    source = rig.folder / "source"
-    source.write_bytes(os.urandom(4 * MIB))
-    (target / "there").write_text("before")
+    class Spoilt(BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() > MIB:
+                raise OSError(5, "Input/output error")
+            return super().read(size)
 
-    def spoil(file: LocalFile, read: int, size: int) -> None:
-        with source.open("r+b") as changed:
-            changed.seek(3 * MIB)
-            changed.write(b"changed")
-
-    with pytest.raises(CannotJudge, match="changed while it was being sent"):
-        put_files(host, [LocalFile(source, f"{target}/there", 0o644)], 60, spoil)
-    assert [path.read_text() for path in target.iterdir()] == ["before"]
-    assert put(host, LocalFile(source, f"{target}/there", 0o644))
+    payload = StreamPayload(Spoilt(os.urandom(2 * MIB)), 2 * MIB, "0" * 64, lambda read, size: None)
+    with pytest.raises(CannotJudge, match="can't be read any more: Input/output error"):
+        host.run(send_step(str(target), payload, 60))
+    assert not list(target.parent.glob("*"))
+    assert put(host, source, target).ok
 
 
 FLIP = """\
@@ -186,73 +121,79 @@ sys.exit(child.wait())
 """
 
 
-def test_a_bit_flipped_behind_ssh_is_noticed_and_nothing_replaced(rig: Rig, target: Path) -> None:
-    source = rig.folder / "source"
-    source.write_bytes(os.urandom(2 * MIB))
+def test_a_bit_flipped_behind_ssh_is_noticed_and_nothing_is_there(
+    rig: Rig, source: Path, target: Path
+) -> None:
     flip = rig.folder / "flip"
     flip.write_text(FLIP.format(python=sys.executable, spot=MIB))
     flip.chmod(0o755)
     rig.alias("far", rig.server(f"ForceCommand {flip}").port)
-    (target / "there").write_text("before")
     host = rig.host()
-    file = LocalFile(source, f"{target}/there", 0o644)
-    with pytest.raises(CannotJudge, match="there: it was corrupt when it arrived"):
-        put(host, file)
-    assert [path.read_text() for path in target.iterdir()] == ["before"]
-    assert put(host, file) == [file.target]
-    assert (target / "there").read_bytes() == source.read_bytes()
+    answer = put(host, source, target)
+    assert not answer.ok
+    assert "it was corrupt when it arrived" in answer.error_text
+    assert not list(target.parent.glob("*"))
+    assert put(host, source, target).ok
+    assert (target / "file").read_bytes() == source.read_bytes()
 
 
-def test_a_bit_flipped_on_the_wire_ends_the_link_and_nothing_is_replaced(rig: Rig, target: Path) -> None:
-    source = rig.folder / "source"
-    source.write_bytes(os.urandom(2 * MIB))
+def test_a_bit_flipped_on_the_wire_ends_the_link_and_nothing_is_there(
+    rig: Rig, source: Path, target: Path
+) -> None:
     between = Proxy(rig.server().port, flip_at=MIB)
     rig.opened.callback(between.close)
     rig.alias("far", between.port)
-    (target / "there").write_text("before")
     host = rig.host()
-    file = LocalFile(source, f"{target}/there", 0o644)
     with pytest.raises(LostReply, match="far: link lost"):
-        put(host, file)
-    assert [path.read_text() for path in target.iterdir()] == ["before"]
-    assert put(host, file) == [file.target]
+        put(host, source, target)
+    assert not list(target.parent.glob("*"))
+    assert put(host, source, target).ok
 
 
-def test_a_link_cut_at_any_point_of_a_transfer_replaces_nothing_or_all(rig: Rig, target: Path) -> None:
-    old, new = os.urandom(MIB), os.urandom(MIB)
-    there = target / "there"
-    source = rig.folder / "source"
+def test_a_link_cut_at_any_point_of_a_transfer_leaves_nothing_or_all(
+    rig: Rig, source: Path, target: Path
+) -> None:
+    source.write_bytes(os.urandom(MIB))
     server = rig.server()
 
     def transfer(name: str, between: Proxy) -> None:
         rig.alias(name, between.port)
-        there.write_bytes(old)
-        source.write_bytes(new)
         host = rig.host(name)
-        put(host, LocalFile(source, str(there), 0o644))
-        host.close()
-        between.close()
+        try:
+            put(host, source, target)
+        finally:
+            host.close()
+            between.close()
 
     measured = Proxy(server.port)
     transfer("measured", measured)
+    assert measured.up > MIB
+    outcomes = []
     for part in range(20):
+        if target.exists():
+            (target / "file").unlink()
+            target.rmdir()
         try:
             transfer(f"cut-{part}", Proxy(server.port, cut_up=measured.up * part // 20))
         except (LostReply, HostUnreachable):
-            assert there.read_bytes() == old
+            outcomes.append("lost")
         else:
-            assert there.read_bytes() == new
-        assert [path.name for path in target.iterdir()] == ["there"]
+            outcomes.append("sent")
+        found = [path.name for path in target.parent.glob("*")]
+        assert found in ([], [DIGEST])
+        if found:
+            assert (target / "file").read_bytes() == source.read_bytes()
+    assert outcomes.count("lost") > 15, outcomes
 
 
 MEMORY = """\
 import sys
 from pathlib import Path
+from xbtasks.context import archive, send_step
 from xbtasks.host.dial import Dialer
 from xbtasks.host.framed import FramedHost
 from xbtasks.host.ssh import SshTransport
 from xbtasks.host.step import Section, Step
-from xbtasks.host.transfer import LocalFile, progress_lines, put_files
 from xbtasks.knobs.references import parse_host
 
 def peak():
@@ -265,7 +206,9 @@ dialer = Dialer(parse_host("far"), ssh_config=Path(config), host_keys=None, time
 host = FramedHost(SshTransport("far", dialer))
 host.run(Step("warm", (Section("up", ("true",), 20),)))
 before = peak()
-put_files(host, [LocalFile(Path(source), target, 0o644)], 300, progress_lines(print))
+with archive([("file", Path(source))], print) as payload:
+    answer = host.run(send_step(target, payload, 300))["put-context"]
+assert answer.ok, answer
 print("grown", peak() - before)
 host.close()
 """
@@ -295,28 +238,27 @@ def test_two_hundred_megabytes_take_little_memory_on_either_side(rig: Rig, targe
     # keys are made anew several times on the way
     rig.alias("far", rig.server(f"ForceCommand {watch}", "RekeyLimit 30M").port)
     done = subprocess.run(
-        [sys.executable, "-c", MEMORY, str(rig.ssh_config), str(source), f"{target}/big"],
+        [sys.executable, "-c", MEMORY, str(rig.ssh_config), str(source), str(target)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "  sending big: 50 % of 200 MiB" in done.stdout
+    assert "  sending the build context: 50 % of 200 MiB" in done.stdout
     assert int(done.stdout.partition("grown ")[2]) < 64
     far = [int(line) for line in log.read_text().split()]
     assert len(far) > 10
     assert max(far) < 64 * 1024
-    compared = subprocess.run(["cmp", str(source), f"{target}/big"], check=False)
+    compared = subprocess.run(["cmp", str(source), str(target / "file")], check=False)
     assert compared.returncode == 0
 
 
-def test_progress_is_told_of_large_files_by_tenths(tmp_path: Path) -> None:
+def test_progress_is_told_of_what_is_large_by_tenths() -> None:
     said: list[str] = []
-    told = progress_lines(said.append)
-    file = LocalFile(tmp_path / "big", "/big", 0o644)
+    told = progress_lines("the build context", said.append)
     block = 57 * 4096
     for size in (16 * MIB - 1, 40 * MIB + 3):
         for read in [*range(block, size, block), size]:
-            told(file, read, size)
-    assert [line.split()[2:4] for line in said] == [[f"{part}0", "%"] for part in range(1, 11)]
-    assert said[-1] == "  sending big: 100 % of 40 MiB"
+            told(read, size)
+    assert [line.split()[4:6] for line in said] == [[f"{part}0", "%"] for part in range(1, 11)]
+    assert said[-1] == "  sending the build context: 100 % of 40 MiB"

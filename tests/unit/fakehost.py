@@ -53,6 +53,7 @@ class HostInMemory(Host):
     preflight: FakeHost = field(default_factory=FakeHost)
     images: dict[str, FakeImage] = field(default_factory=dict)
     recorded: set[str] = field(default_factory=set)
+    records: bool = True
     contexts: set[str] = field(default_factory=set)
     staged: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     manifest: bytes = b""
@@ -104,10 +105,6 @@ class HostInMemory(Host):
     def _recorded(self, section: Section, step: Step) -> SectionReply:
         return good("recorded", "".join(f"{identity} x:1\n" for identity in sorted(self.recorded)))
 
-    def _record(self, section: Section, step: Step) -> SectionReply:
-        self.recorded.add(section.argv[-2])
-        return good("record")
-
     def _staged(self, section: Section, step: Step) -> SectionReply:
         return good(section.name, self._state(section.argv[6:]))
 
@@ -134,6 +131,7 @@ class HostInMemory(Host):
         labels = dict(words[at + 1].split("=", 1) for at, word in enumerate(words) if word == "--label")
         image = self.builds(labels)
         self.images[words[words.index("--tag") + 1]] = image
+        self.recorded |= {image.id} if self.records else set()
         return good("build", json.dumps({"containerimage.config.digest": image.id}))
 
     def _create(self, section: Section, step: Step) -> SectionReply:

@@ -171,10 +171,13 @@ def test_no_command_of_the_engine_pulls_pushes_or_starts_anything() -> None:
 
 
 def test_the_build_has_its_own_deadline_and_shows_progress() -> None:
-    step = build_step(Engine(), REQUEST, 7200, 300)
-    build, image = step.sections
-    assert (build.deadline, build.live, image.deadline, image.live) == (7200, True, 300, False)
+    step = build_step(Engine(), REQUEST, "/ctx", 7200, 300)
+    build, image, recorded = step.sections
+    assert [section.deadline for section in step.sections] == [7200, 300, 300]
+    assert [section.live for section in step.sections] == [True, False, False]
+    assert build.argv[4:8] == ("/ctx", "docker", "vgpu-build:13", "a" * 64)
     assert image.argv[-1] == REQUEST.image
+    assert recorded.argv[-1] == "/ctx"
 
 
 # the image that was built

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 import signal
@@ -35,11 +34,16 @@ def wait_for(path: Path) -> None:
         time.sleep(0.01)
 
 
+def sent_sources() -> bytes:
+    with archive(sources(), print) as payload:
+        return b"".join(payload.chunks())
+
+
 def prepare(directory: Path, library: Path) -> subprocess.CompletedProcess[bytes]:
     argv = program(
         "prepare_test", str(directory), str(library), "/usr/local/vgpu/libvgpu.so", "bin", "cache-x"
     )
-    return run(*argv, stdin=base64.b64encode(archive(sources())))
+    return run(*argv, stdin=sent_sources())
 
 
 def test_the_test_directory_has_a_copy_of_the_library(tmp_path: Path) -> None:
@@ -71,6 +75,15 @@ def test_a_missing_library_makes_no_test_directory_usable(tmp_path: Path) -> Non
     done = prepare(tmp_path / "test/run-1", tmp_path / "libvgpu.so")
     assert done.returncode != 0
     assert b"libvgpu.so" in done.stderr
+
+
+def test_sources_that_did_not_arrive_whole_are_not_unpacked(tmp_path: Path) -> None:
+    library = tmp_path / "libvgpu.so"
+    library.write_bytes(b"library")
+    argv = program("prepare_test", str(tmp_path / "test/run-1"), str(library), "/usr/local/vgpu/libvgpu.so")
+    done = run(*argv, stdin=sent_sources()[:-401] + b"\n")
+    assert done.returncode == 65
+    assert not list((tmp_path / "test/run-1/source").iterdir())
 
 
 def test_the_directories_of_other_runs_stay(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.elfkit import vgpu
 from tests.unit.fakehost import FakeImage, HostInMemory, bad, good, labels
 from tests.unit.preflight_replies import FakeHost, section
 from xbtasks.checks import Status, Verdict
+from xbtasks.context import archive
 from xbtasks.errors import (
     CannotJudge,
     DeadlineExceeded,
@@ -25,6 +27,9 @@ from xbtasks.pipeline import Tools, perform
 from xbtasks.plan import RunPlan, StagePlan
 from xbtasks.result import Result
 from xbtasks.staging import Manifest
+
+if TYPE_CHECKING:
+    from xbtasks.host.transfer import StreamPayload
 
 LIBRARY = "/out/libvgpu.so"
 ENDED = "did not complete successfully"
@@ -81,9 +86,9 @@ class World:
         if self.answer is not None:
             raise self.answer
 
-    def context(self, stage: StagePlan) -> bytes:
+    def context(self, stage: StagePlan) -> StreamPayload:
         self.sent.append(stage.stage)
-        return b"tar"
+        return archive((), self.reporter.say)
 
     def keep(self, name: str, data: bytes) -> str:
         self.kept[name] = data
@@ -128,7 +133,7 @@ def row(result: Result, name: str) -> Status:
 def test_a_stage_is_built_staged_and_judged(world: World) -> None:
     result = world.perform()
     assert (result.verdict, result.exit_code, result.reason) == (Verdict.PASS, 0, "")
-    assert world.host.steps == ["preflight", "state", "context", "build", "record", "read", "stage"]
+    assert world.host.steps == ["preflight", "state", "context", "build", "read", "stage"]
     assert [(each.outcome, each.reason) for each in result.builds] == [("built", "there is no image yet")]
     assert [(each.path, each.size) for each in result.artifacts] == [(LIBRARY, len(vgpu()))]
     assert world.host.containers == {}
@@ -181,7 +186,7 @@ def test_an_image_with_inherited_labels_is_built_anew(world: World) -> None:
 
 
 def test_a_build_that_can_not_be_recorded_is_judged_and_built_again(world: World) -> None:
-    world.host.instead["record"] = bad("record", "Read-only file system")
+    world.host.records = False
     assert world.perform().verdict is Verdict.PASS
     assert "can't be recorded" in world.said
     assert world.perform().builds[0].outcome == "built"

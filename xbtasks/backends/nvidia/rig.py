@@ -7,7 +7,6 @@ the processes on a card before and after (8f3a89c, ``utils.c``), and two at once
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 from contextlib import contextmanager, suppress
@@ -177,10 +176,9 @@ class Rig:
             *open_folders,
         )
         section = Section("prepare", argv, run.deadline, payload=True)
-        step = Step(
-            "prepare", (section,), base64.b64encode(archive(operations.sources())), on_loss=(self._removal(),)
-        )
-        answer = run.ask(step)["prepare"]
+        with archive(operations.sources(), run.say) as sources:
+            step = Step("prepare", (section,), sources, on_loss=(self._removal(),))
+            answer = run.ask(step)["prepare"]
         if not answer.ok:
             raise Unjudged(f"the test directory can't be made: {one_line(answer.error_text)}")
         mode, _, found = answer.text.strip().partition(" ")

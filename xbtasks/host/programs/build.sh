@@ -1,11 +1,35 @@
-# build COMMAND...: run a build, its progress on stderr, its metadata (JSON) on stdout.
-# The command is told to write the metadata to a file; the exit status is the build's own.
+# build BASE ENGINE TAG INPUTS COMMAND...: run a build that is to give TAG to an image labelled with INPUTS.
+# Its progress is on stderr, its metadata (JSON) on stdout; the command is told to write them to a file. The exit
+# status is the build's own. The image is noted under BASE as one that xbtasks built, even where the build was
+# stopped when the engine had the image already: what isn't noted is never removed.
+case $1 in
+"~/"*) base=${HOME:?no home directory}/${1#"~/"} ;;
+*) base=$1 ;;
+esac
+engine=$2 tag=$3 inputs=$4
+shift 4
+named() {
+  "$engine" image inspect --format '{{.Id}} {{with .Config}}{{index .Labels "xbtasks.inputs"}}{{end}}' -- "$tag" 2>/dev/null
+}
+# What the tag names now is of this build if it bears its inputs and the build says so, or if it is new.
+note() {
+  now=$(named)
+  id=${now%% *}
+  [ "$now" = "$id $inputs" ] && { [ "$now" != "$before" ] || grep -qF "\"$id\"" "$metadata"; } || return 0
+  umask 077
+  mkdir -p "$base/.built" || return 0
+  record=$base/.built/${id#sha256:}
+  if ! grep -qxF -- "$tag" "$record" 2>/dev/null; then printf '%s\n' "$tag" >>"$record"; fi
+}
 metadata=$(mktemp) || exit 96
 trap 'rm -f "$metadata"' EXIT
-trap 'trap "" TERM; kill -TERM "$child" 2>/dev/null; wait "$child"; exit 143' HUP INT TERM
+before=$(named)
+trap 'trap "" HUP INT TERM; kill -TERM "$child" 2>/dev/null; wait "$child"; note; exit 143' HUP INT TERM
 "$@" --metadata-file "$metadata" >&2 &
 child=$!
 wait "$child"
 status=$?
+trap '' HUP INT TERM
+note
 cat "$metadata"
 exit "$status"

@@ -11,7 +11,7 @@ read -r sent
 base64 -d >"$tmp/context.tar.gz"
 found=$(sha256sum <"$tmp/context.tar.gz")
 found=${found%% *}
-[ "$found" = "$sent" ] || { echo "context corrupt in transit: sha256 $found, sent $sent" >&2; exit 65; }
+[ "$found" = "$sent" ] || { echo "it was corrupt when it arrived: sha256 $found, sent $sent" >&2; exit 65; }
 # a step of the build may run as any user: what it reads mustn't depend on our umask
 umask 022
 mkdir "$tmp/tree"
