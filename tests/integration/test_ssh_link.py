@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -314,3 +315,34 @@ def test_a_link_cut_at_any_point_gives_no_wrong_answer(rig: Rig) -> None:
             assert found == right
             between.close()
     assert eventually(lambda: not left(rig))
+
+
+SILENT = """\
+import sys, subprocess
+mounted = subprocess.run(["mount", "--bind", sys.argv[1], "/etc/resolv.conf"])
+assert mounted.returncode == 0
+from xbtasks.errors import HostUnreachable
+from xbtasks.host.dial import Dialer
+from xbtasks.knobs.references import parse_host
+from pathlib import Path
+dialer = Dialer(parse_host("gpu.example.com"), ssh_config=Path("/dev/null"), host_keys=None, timeout=1,
+                timeout_is_default=False, say=print)
+try:
+    dialer.dial()
+except HostUnreachable as error:
+    print(error.message)
+"""
+
+
+def test_a_name_server_that_never_answers_is_given_up_in_time(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.153", 53))
+        (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.153\noptions timeout:30 attempts:5\n")
+        done = subprocess.run(
+            ["unshare", "-m", sys.executable, "-c", SILENT, str(tmp_path / "resolv.conf")],
+            capture_output=True,
+            text=True,
+            timeout=20,  # the resolver's own patience is 150 s
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "gpu.example.com: unreachable: gpu.example.com: not looked up within 1 s\n"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from xbtasks.errors import UsageError
 from xbtasks.host.failures import Failure, unreachable
 from xbtasks.host.handshake import Dropped, handshake
+from xbtasks.host.lookup import look_up
 from xbtasks.host.proxy import ProxyProcess
 
 if TYPE_CHECKING:
@@ -205,7 +206,9 @@ class Dialer:
         failure: OSError | None = None
         try:
             family = families.get(config.address_family, socket.AF_UNSPEC)
-            found = socket.getaddrinfo(connection.host, connection.port, family, socket.SOCK_STREAM)
+            found = look_up(connection.host, connection.port, family, self._seconds(config))
+        except TimeoutError as error:
+            raise unreachable(Failure.UNREACHABLE, where, f"{connection.host}: {error}") from error
         except (OSError, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "no name that can be looked up"
             raise unreachable(Failure.UNREACHABLE, where, f"{connection.host}: {reason}") from error
