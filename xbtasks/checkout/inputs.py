@@ -28,7 +28,18 @@ if TYPE_CHECKING:
     from xbtasks.checkout.dockerfile.graph import How, Source
     from xbtasks.checkout.stages import Stage
 
-__all__ = ["Input", "InputKind", "Naming", "context_files", "find_inputs", "input_digest"]
+__all__ = [
+    "Input",
+    "InputKind",
+    "Naming",
+    "Part",
+    "What",
+    "context_files",
+    "digest_of",
+    "digest_parts",
+    "find_inputs",
+    "input_digest",
+]
 
 
 class InputKind(StrEnum):
@@ -62,6 +73,27 @@ class Input:
     kind: InputKind
     named_by: tuple[Naming, ...]
     note: str = field(default="")
+
+
+class What(StrEnum):
+    """What a part of an input digest is."""
+
+    TEXT = "text"
+    ARGUMENT = "argument"
+    IGNORE_FILE = "ignore file"
+    INPUT = "input"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the things that an input digest covers: its name, and the values that count.
+
+    Those of an input are its kind, and its SHA-256 or link target.
+    """
+
+    what: What
+    name: str
+    values: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +158,34 @@ def input_digest(stage: Stage, platform: Platform, repo: Path) -> str:
     Raises:
         UsageError: nothing can be built for ``platform``, or something can't be read.
     """
-    from hashlib import sha256
+    return digest_of(stage, platform, digest_parts(stage, platform, Checkout(repo, stage.dockerfile)))
 
+
+def digest_parts(stage: Stage, platform: Platform, checkout: Checkout) -> tuple[Part, ...]:
+    """Return what the input digest of ``stage`` for ``platform`` covers, in its order.
+
+    Raises:
+        UsageError: nothing can be built for ``platform``, or something can't be read.
+    """
     recipe = next((each for each in stage.recipes if each.platform is platform), None)
     if recipe is None:
         raise UsageError(f"{stage.name} can't be built for {platform}")
-    checkout = Checkout(repo, stage.dockerfile)
     ignored = checkout.ignored()
+    parts = [Part(What.TEXT, "", (_raw(recipe.text),))]
+    parts += [Part(What.ARGUMENT, name, (_raw(value),)) for name, value in recipe.arguments]
+    parts += [Part(What.IGNORE_FILE, name, (checkout.read(name),)) for name in checkout.ignore_files]
+    paths: set[str] = set()
+    for source in dict.fromkeys(recipe.sources):
+        for each in _find(checkout, ignored, source):
+            paths.update(_leaves(checkout, ignored, each.takes))
+    parts += [Part(What.INPUT, path, _content(checkout, path)) for path in sorted(paths)]
+    return tuple(parts)
+
+
+def digest_of(stage: Stage, platform: Platform, parts: Iterable[Part]) -> str:
+    """Return the input digest (hex) that :func:`digest_parts` are the parts of."""
+    from hashlib import sha256
+
     total = sha256()
 
     def add(*values: bytes) -> None:
@@ -140,17 +193,11 @@ def input_digest(stage: Stage, platform: Platform, repo: Path) -> str:
             total.update(b"%d:" % len(value))
             total.update(value)
 
-    add(b"xbtasks input digest 1", platform.encode(), _raw(stage.name), _raw(recipe.text))
-    for name, value in recipe.arguments:
-        add(b"argument", _raw(name), _raw(value))
-    for name in checkout.ignore_files:
-        add(b"ignore file", _raw(name), checkout.read(name))
-    paths: set[str] = set()
-    for source in dict.fromkeys(recipe.sources):
-        for each in _find(checkout, ignored, source):
-            paths.update(_leaves(checkout, ignored, each.takes))
-    for path in sorted(paths):
-        add(b"input", _raw(path), *_content(checkout, path))
+    add(b"xbtasks input digest 1", platform.encode(), _raw(stage.name))
+    for part in parts:
+        if part.what is not What.TEXT:
+            add(part.what.encode(), _raw(part.name))
+        add(*part.values)
     return total.hexdigest()
 
 

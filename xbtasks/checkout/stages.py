@@ -22,8 +22,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from xbtasks.backends.base import Backend, Platform
+    from xbtasks.checkout.dockerfile.buildstages import Sections
 
-__all__ = ["Discovery", "Stage", "context_files", "discover", "find_repo", "find_stage", "input_digest"]
+__all__ = [
+    "Discovery",
+    "Reading",
+    "Stage",
+    "context_files",
+    "discover",
+    "discover_in",
+    "find_repo",
+    "find_stage",
+    "input_digest",
+    "read_dockerfile",
+]
 
 _PIN = re.compile(r"LIB_\w+_COMMIT\Z", re.ASCII)
 
@@ -86,22 +98,53 @@ def discover(repo: Path, dockerfile: str) -> Discovery:
     Raises:
         UsageError: the Dockerfile is missing, unreadable, no text, or what BuildKit refuses.
     """
-    checkout = Checkout(repo, dockerfile)
+    return discover_in(Checkout(repo, dockerfile))
+
+
+def discover_in(checkout: Checkout) -> Discovery:
+    """Return the builder stages of ``checkout``, which may be one as it was.
+
+    Raises:
+        UsageError: the Dockerfile is unreadable, no text, or what BuildKit refuses.
+    """
+    read = read_dockerfile(checkout)
+    listed = [(name, backend_of(name)) for name in read.listed]
+    return Discovery(
+        checkout.root,
+        checkout.dockerfile,
+        tuple(_stage(read.targets[name], backend, checkout) for name, backend in listed if backend),
+        tuple(name for name, backend in listed if not backend),
+        tuple(read.legs.items()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A Dockerfile as it was read: its sections, its builder stages as targets, and the legs of aliases."""
+
+    sections: Sections
+    targets: dict[str, Target]
+    legs: dict[str, str]
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The names of the builder stages, legs left out."""
+        return tuple(name for name in self.targets if name not in self.legs)
+
+
+def read_dockerfile(checkout: Checkout) -> Reading:
+    """Return the Dockerfile of ``checkout`` with its builder stages resolved.
+
+    Raises:
+        UsageError: it is unreadable, no text, or what BuildKit refuses.
+    """
     raw = checkout.read(checkout.dockerfile_place.end)
     if b"\0" in raw:
         raise UsageError(f"{checkout.dockerfile} is not a text file")
     found = sections(parse(raw.decode("utf-8", "surrogateescape"), checkout.dockerfile))
     names = dict.fromkeys(each.name for each in found.stages if each.name.startswith(BUILDER_PREFIX))
     targets = {name: Target(found, name) for name in names}
-    legs = {leg: name for name, target in targets.items() for leg in target.legs}
-    listed = [(name, backend_of(name)) for name in targets if name not in legs]
-    return Discovery(
-        repo,
-        checkout.dockerfile,
-        tuple(_stage(targets[name], backend, checkout) for name, backend in listed if backend),
-        tuple(name for name, backend in listed if not backend),
-        tuple(legs.items()),
-    )
+    return Reading(found, targets, {leg: name for name, target in targets.items() for leg in target.legs})
 
 
 def find_stage(discovery: Discovery, name: str) -> Stage:

@@ -32,6 +32,18 @@ def stages(call: Call) -> ExitCode:
     return ExitCode.PASSED
 
 
+@command(
+    Option("base", "the branch, tag or commit to compare with (default: origin/main, else what there is)"),
+    Option("exit_code", "end with 1 when there is a stage to verify, as git diff does", switch=True),
+    groups=(Group.BUILD,),
+)
+def changed(call: Call) -> ExitCode:
+    """Tell which stages this branch touches, why, and what to run; uncommitted files count."""
+    from xbtasks.tasks.changes import show_changed
+
+    return show_changed(call)
+
+
 @command(groups=_EVERYTHING)
 def knobs(call: Call) -> ExitCode:
     """List every knob, its value and where the value came from."""
@@ -117,4 +129,4 @@ def test(call: Call) -> ExitCode:
     return run_tests(call.text("options"))
 
 
-TASKS: Final = (stages, knobs, preflight, build, verify, replay, clean, demo, test)
+TASKS: Final = (stages, changed, knobs, preflight, build, verify, replay, clean, demo, test)

@@ -69,7 +69,7 @@ class Closure:
 
     ``members`` are the positions of all stages it needs; ``root`` is what the last of its FROM lines names;
     ``arguments`` are the values of the ARGs it uses, global ones first; ``text`` is its instructions and
-    nothing else.
+    nothing else; ``declarations`` are the global ARG lines among them.
     """
 
     members: tuple[int, ...]
@@ -77,6 +77,7 @@ class Closure:
     arguments: tuple[tuple[str, str], ...]
     sources: tuple[Source, ...]
     text: str
+    declarations: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -157,7 +158,8 @@ class Graph:
             runs[member] = self._run(member, runs)
         used = {name for member in members for name in self._bases[member].used | runs[member].global_names}
         lines = [f"# {key}={value}" for key, value in self._found.dockerfile.directives if key != "check"]
-        lines += self._argument_lines(used)
+        declarations = self._argument_lines(used)
+        lines += declarations
         for member in members:
             stage = self._found.stages[member]
             lines += [each.text for each in (stage.header, *stage.body)]
@@ -169,6 +171,7 @@ class Graph:
             + tuple(pair for member in members for pair in runs[member].arguments),
             tuple(source for member in members for source in runs[member].sources),
             "\n".join(lines),
+            tuple(declarations),
         )
 
     def _declare(self, instruction: Instruction, word: str) -> None:

@@ -30,6 +30,7 @@ class Recipe:
 
     ``base_images`` are the images at the root of its FROM lines, ``arguments`` the values of the ARGs that it
     uses, ``sources`` the paths of the context that it names, ``text`` its instructions and nothing else.
+    ``members`` are the positions of the stages that it needs, ``declarations`` the global ARG lines.
     """
 
     platform: Platform
@@ -37,6 +38,8 @@ class Recipe:
     arguments: tuple[tuple[str, str], ...]
     sources: tuple[Source, ...]
     text: str
+    members: frozenset[int]
+    declarations: frozenset[str]
 
 
 class Target:
@@ -105,6 +108,8 @@ class Target:
             tuple(dict.fromkeys(pair for closure in closures for pair in closure.arguments)),
             tuple(dict.fromkeys(source for closure in closures for source in closure.sources)),
             "\n".join(dict.fromkeys(closure.text for closure in closures)),
+            frozenset(member for closure in closures for member in closure.members),
+            frozenset(line for closure in closures for line in closure.declarations),
         )
 
     def _has_all_legs(self, platform: Platform) -> bool:
