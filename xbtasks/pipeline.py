@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from xbtasks.plan import RunPlan, StagePlan
     from xbtasks.result import Result
 
-__all__ = ["Permission", "Reporter", "Tools", "perform"]
+__all__ = ["Permission", "Reporter", "Tools", "look_at", "perform"]
 
 
 class Reporter(Protocol):
@@ -71,8 +71,10 @@ def perform(plan: RunPlan, tools: Tools, empty: Result) -> Result:
     """
     result = empty
     try:
-        facts, rows = _preflight(plan, tools)
-        result = replace(result, simulated=facts.simulated, engine=facts.engine_name, preflight=rows)
+        facts = look_at(plan, tools.host)
+        result = replace(
+            result, simulated=facts.simulated, engine=facts.engine_name, preflight=_rows(plan, facts)
+        )
         if plan.stages and facts.engine_problem:
             raise EngineDown(f"the container engine can't be used: {facts.engine_problem}")
         for stage in _chosen(plan, tools, facts):
@@ -84,16 +86,24 @@ def perform(plan: RunPlan, tools: Tools, empty: Result) -> Result:
     return result
 
 
-def _preflight(plan: RunPlan, tools: Tools) -> tuple[HostFacts, tuple[Check, ...]]:
+def look_at(plan: RunPlan, host: Host) -> HostFacts:
+    """Ask the host what it can do: the first step of every run.
+
+    Raises:
+        CannotJudge: it doesn't say.
+    """
     directories = dict(plan.directories)
     usual = preflight.Deadlines()
     deadlines = preflight.Deadlines(*(min(each, plan.step_deadline) for each in astuple(usual)))
     step = preflight.preflight_step(
         plan.engine, directories, builder=plan.builder or None, deadlines=deadlines
     )
-    facts = preflight.read_preflight(tools.host.run(step))
+    return preflight.read_preflight(host.run(step))
+
+
+def _rows(plan: RunPlan, facts: HostFacts) -> tuple[Check, ...]:
     platform = Platform(plan.platform) if plan.platform else None
-    return facts, preflight.preflight_checks(facts, platform=platform)
+    return preflight.preflight_checks(facts, platform=platform)
 
 
 def _with_stage(

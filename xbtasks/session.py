@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,7 @@ def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console:
     from xbtasks.context import archive
     from xbtasks.host.framed import FramedHost
     from xbtasks.host.recording import Evidence
+    from xbtasks.host.redaction import NAMES
     from xbtasks.ownside import OwnSide
 
     transport = _transport(settings, console)
@@ -105,6 +107,7 @@ def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console:
     try:
         result = perform(plan, tools, empty)
         evidence.write("result.json", result.to_json())
+        evidence.write(NAMES, _names(transport))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -192,6 +195,19 @@ def _note(evidence: Evidence, plan: RunPlan, run_id: str, host: str) -> None:
             "plan": plan.to_json(),
         },
     )
+
+
+def _names(transport: Transport) -> dict[str, list[str]]:
+    """Return whom the evidence of a run may name: the way to the host, and this machine."""
+    import getpass
+    import socket
+
+    hosts, users = transport.names
+    here = socket.gethostname()
+    own: list[str] = []
+    with suppress(KeyError, OSError):  # not every user id has a name
+        own.append(getpass.getuser())
+    return {"hosts": [*hosts, here, here.partition(".")[0]], "users": [*users, *own]}
 
 
 def _transport(settings: Settings, console: Console) -> Transport:

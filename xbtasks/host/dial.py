@@ -92,6 +92,13 @@ class Dialer:
         self._said: set[str] = set()
         self._hurried = False
         self._config: SSHConfig | None = None
+        self._hosts: dict[str, None] = {}
+        self._users: dict[str, None] = {}
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The hosts (names and addresses) and the users of the hops so far, the target first."""
+        return tuple(self._hosts), tuple(self._users)
 
     def dial(self, *, hurried: bool = False) -> Route:
         """Return an open connection; a server that drops it before the handshake is asked again.
@@ -124,6 +131,8 @@ class Dialer:
             raise UsageError(f"ssh_config: more than {_MOST_HOPS} jump hosts on the way to {self._spec}")
         connection = self._connection(spec)
         config = self._host_config(connection, spec)
+        self._hosts |= dict.fromkeys((spec.host, connection.host))
+        self._users |= dict.fromkeys((connection.user,))
         where = str(spec) if through is None else f"{spec} through {through.connection.original_host}"
         with contextlib.ExitStack() as opened:
             below: list[Route | ProxyProcess] = []
@@ -225,6 +234,7 @@ class Dialer:
                 sock.close()
                 failure = error
             else:
+                self._hosts[str(address[0])] = None
                 return sock
         place = f"{connection.host} port {connection.port}"
         if isinstance(failure, ConnectionRefusedError):

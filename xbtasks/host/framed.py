@@ -34,6 +34,11 @@ class Transport(ABC):
         self._wire: Wire | None = None
         self._proven = False
 
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The hosts and the users on the way that was taken, as evidence may name them."""
+        return (), ()
+
     @abstractmethod
     def open(self, *, hurried: bool) -> Wire:
         """Return a new wire to the host; a ``hurried`` one is soon given up.

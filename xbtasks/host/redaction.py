@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["pseudonyms", "redact"]
+__all__ = ["NAMES", "pseudonyms", "redact"]
+
+NAMES: Final = "names.json"
+"""Beside evidence: whom it may name. It never gets into what is redacted."""
 
 _SAY_NOTHING: Final = frozenset(("", "local", "localhost", "127.0.0.1", "::1", "root", "nobody"))
 
@@ -65,7 +68,7 @@ def redact(source: Path, target: Path, names: dict[str, str]) -> None:
     except OSError as error:
         raise UsageError(f"{target} can't be made: {error.strerror}") from error
     try:
-        for path in sorted(source.rglob("*")):
+        for path in sorted(path for path in source.rglob("*") if path.name != NAMES):
             there = target / path.relative_to(source)
             if path.is_dir():
                 there.mkdir()

@@ -36,6 +36,11 @@ class SshTransport(Transport):
         super().__init__(label)
         self._dialer = dialer
 
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Each hop's name, address and user."""
+        return self._dialer.names
+
     def open(self, *, hurried: bool) -> Wire:
         """Connect and start the far shell.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from xbtasks.reporting.console import Console
     from xbtasks.result import Result
 
-__all__ = ["BUSY_OK", "NO_THROTTLE", "OUTPUTS", "STAGE", "Call", "Option", "command"]
+__all__ = ["BUSY_OK", "NO_THROTTLE", "OUTPUTS", "REDACT", "STAGE", "Call", "Option", "command"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ _PROJECT_FILE = Path(__file__).resolve().parents[2] / "config/invoke.yaml"
 STAGE = Option("stage", "builder stage of the Dockerfile, as `inv stages` lists it", positional=True)
 NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves 15 s)", switch=True)
 BUSY_OK = Option("busy_ok", "share a card with whoever computes on it", switch=True)
+REDACT = Option("redact", "replace hosts and users in the evidence and in what is written", switch=True)
 OUTPUTS = (
     Option("junit", "write the result to this file as JUnit XML, for CI"),
     Option("markdown", "write the result to this file as GitHub's Markdown"),

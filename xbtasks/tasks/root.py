@@ -6,7 +6,7 @@ from typing import Final
 
 from xbtasks.errors import ExitCode
 from xbtasks.knobs.table import Group
-from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, OUTPUTS, STAGE, Call, Option, command
+from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, OUTPUTS, REDACT, STAGE, Call, Option, command
 
 __all__ = ["TASKS"]
 
@@ -56,7 +56,7 @@ def knobs(call: Call) -> ExitCode:
     return ExitCode.PASSED
 
 
-@command(*OUTPUTS, groups=_EVERYTHING)
+@command(REDACT, *OUTPUTS, groups=_EVERYTHING)
 def preflight(call: Call) -> ExitCode:
     """Show what the host can do; changes nothing."""
     from xbtasks.tasks.running import run_plan
@@ -64,7 +64,7 @@ def preflight(call: Call) -> ExitCode:
     return run_plan(call, "preflight", [])
 
 
-@command(STAGE, _REBUILD, _ADOPT, *OUTPUTS, groups=_EVERYTHING)
+@command(STAGE, _REBUILD, _ADOPT, REDACT, *OUTPUTS, groups=_EVERYTHING)
 def build(call: Call) -> ExitCode:
     """Build one stage, load its image and stage its artifacts."""
     from xbtasks.tasks.running import named_stages, run_plan
@@ -79,6 +79,7 @@ def build(call: Call) -> ExitCode:
     _ADOPT,
     NO_THROTTLE,
     BUSY_OK,
+    REDACT,
     *OUTPUTS,
     groups=_EVERYTHING,
 )
@@ -121,6 +122,18 @@ def demo(call: Call) -> ExitCode:
     return run_demo(call)
 
 
+@command(
+    Option("directory", "an evidence directory, as a run names it at its end", positional=True),
+    Option("output", "the file to write (default: xbtasks-<run id>.tar.gz in the current directory)"),
+    json=False,
+)
+def bundle(call: Call) -> ExitCode:
+    """Pack the evidence of a run for others, hosts and users replaced: what a bug report needs."""
+    from xbtasks.tasks.running import bundle_directory
+
+    return bundle_directory(call)
+
+
 @command(Option("options", "options for pytest, such as '-k frame'"), json=False)
 def test(call: Call) -> ExitCode:
     """Run the project's own tests; installs what they need on the first run."""
@@ -129,4 +142,4 @@ def test(call: Call) -> ExitCode:
     return run_tests(call.text("options"))
 
 
-TASKS: Final = (stages, changed, knobs, preflight, build, verify, replay, clean, demo, test)
+TASKS: Final = (stages, changed, knobs, preflight, build, verify, replay, bundle, clean, demo, test)

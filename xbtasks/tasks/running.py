@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xbtasks.errors import ExitCode, UsageError
+from xbtasks.errors import ExitCode, UsageError, XbError
 from xbtasks.planning import case_knobs, discover_stages, make_plan, of_backend
 from xbtasks.reporting.table import show_result
 from xbtasks.session import replay, run
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from xbtasks.tasks.command import Call
 
 __all__ = [
+    "bundle_directory",
     "case_numbers",
     "clean_host",
     "named_stages",
@@ -53,7 +55,18 @@ def run_plan(
         rebuild=call.switch("rebuild"),
         adopt=call.switch("adopt"),
     )
-    return _finish(call, run(settings, plan, discovery, call.console))
+    result = run(settings, plan, discovery, call.console)
+    return _finish(call, _redacted(result) if call.switch("redact") else result)
+
+
+def _redacted(result: Result) -> Result:
+    """Return the result that the redacted evidence gives; what keeps it from being redacted is an error."""
+    from xbtasks.sharing import redact_in_place
+
+    try:
+        return redact_in_place(Path(result.evidence))
+    except XbError as error:
+        return replace(result, errors=(*result.errors, (error.exit_code, f"not redacted: {error}")))
 
 
 def run_case(call: Call, backend: str, number: int) -> ExitCode:
@@ -103,6 +116,22 @@ def replay_directory(call: Call) -> ExitCode:
     if not directory:
         raise UsageError("no evidence directory is named", hint="a run names its own at its end")
     return _finish(call, replay(Path(directory), call.console))
+
+
+def bundle_directory(call: Call) -> ExitCode:
+    """Pack the redacted evidence of a directory and say what was replaced."""
+    from xbtasks.sharing import bundle
+
+    name = call.text("directory")
+    if not name:
+        raise UsageError("no evidence directory is named", hint="a run names its own at its end")
+    directory = Path(name).resolve()
+    file = Path(call.text("output") or f"xbtasks-{directory.name}.tar.gz")
+    names = bundle(directory, file)
+    call.console.say(f"{file}: the evidence of {directory.name}, {file.stat().st_size / 1024:.0f} KiB")
+    call.console.say(f"  replaced: {', '.join(names) or 'nothing, it names nobody'}")
+    call.console.say("  it replays to the same rows and verdict; look through it before you send it")
+    return ExitCode.PASSED
 
 
 def named_stages(call: Call) -> list[Stage]:
