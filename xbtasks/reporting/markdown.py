@@ -145,12 +145,12 @@ def _table(rows: Iterable[Check]) -> list[str]:
     ordered = sorted(rows, key=lambda row: _ORDER.index(row.status))
     if not ordered:
         return []
-    lines = [
-        "<table>",
-        "<tr><th>Status</th><th>Check</th><th>Detail</th><th>Expected</th><th>Observed</th></tr>",
-    ]
+    versus = any(row.expected or row.observed for row in ordered)
+    heads = ("Status", "Check", "Detail", *(("Expected", "Observed") if versus else ()))
+    lines = ["<table>", f"<tr>{''.join(f'<th align=left>{head}</th>' for head in heads)}</tr>"]
     for row in ordered:
-        cells = (_signed(row.status), *map(_code, (row.id, row.detail, row.expected, row.observed)))
+        texts = (row.id, row.detail, *((row.expected, row.observed) if versus else ()))
+        cells = (_signed(row.status), *map(_code, texts))
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     return [*lines, "</table>"]
 

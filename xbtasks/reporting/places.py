@@ -17,8 +17,9 @@ __all__ = ["Place", "case_numbers", "places", "started"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stage on a host, and what was found there."""
+    """A stage on a host, and what was found there; ``number`` tells it from the others of its result."""
 
+    number: int
     host: str
     stage: str
     builds: tuple[BuildRecord, ...]
@@ -47,11 +48,12 @@ def places(result: Result) -> tuple[Place, ...]:
     found = (*result.builds, *result.cases, *result.artifacts)
     keys = dict.fromkeys((each.host or result.host, each.stage) for each in found)
 
-    def at(host: str, stage: str) -> Place:
+    def at(number: int, host: str, stage: str) -> Place:
         def here(each: BuildRecord | CaseReport | ArtifactRecord) -> bool:
             return (each.host or result.host, each.stage) == (host, stage)
 
         return Place(
+            number,
             host,
             stage,
             tuple(filter(here, result.builds)),
@@ -59,7 +61,7 @@ def places(result: Result) -> tuple[Place, ...]:
             tuple(filter(here, result.artifacts)),
         )
 
-    return tuple(at(*key) for key in keys)
+    return tuple(at(number, *key) for number, key in enumerate(keys))
 
 
 def started(run: str) -> datetime | None:

@@ -46,6 +46,7 @@ REDACT = Option("redact", "replace hosts and users in the evidence and in what i
 OUTPUTS = (
     Option("junit", "write the result to this file as JUnit XML, for CI"),
     Option("markdown", "write the result to this file as GitHub's Markdown"),
+    Option("html", "write the result to this file as one HTML page"),
 )
 """Further forms of a result, for each task that hands one to :meth:`Call.publish`; modules of reporting/."""
 _JSON = Option("json", "one JSON document on stdout and text on stderr; --json=FILE writes it to a file")
