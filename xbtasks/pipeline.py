@@ -5,6 +5,7 @@ What goes wrong in one stage doesn't stop the next, unless the host itself is go
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +17,7 @@ from xbtasks.stagejob import StageJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from xbtasks.checks import Check
     from xbtasks.host.step import Host
@@ -53,7 +55,8 @@ class Tools:
     """What a run has beside its plan.
 
     ``run_id`` names everything the run makes on the host. ``contexts`` makes a stage's build context, and is
-    asked only when it has to be sent. ``keep`` stores a file with the evidence and returns its path.
+    asked only when it has to be sent. ``keep`` stores a file with the evidence and returns its path. ``turn``
+    is held while the staging directory and the cards are used: from staging to the last case.
     """
 
     run_id: str
@@ -62,6 +65,7 @@ class Tools:
     permission: Permission
     keep: Callable[[str, bytes], str]
     reporter: Reporter
+    turn: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 def perform(plan: RunPlan, tools: Tools, empty: Result) -> Result:

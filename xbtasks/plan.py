@@ -88,7 +88,8 @@ class RunPlan:
     """A whole run. Deadlines are in seconds; ``platform`` empty means the host's own.
 
     With ``choose`` the stages are candidates, and the run takes the one that suits the host. ``directories``
-    are the staging directories to look at, by backend.
+    are the staging directories to look at, by backend. With ``shared`` other runs of the same process use
+    them too, so that what is staged is read again when it is this run's turn.
     """
 
     command: str
@@ -109,6 +110,7 @@ class RunPlan:
     adopt: bool = False
     step_deadline: int = 300
     build_deadline: int = 7200
+    shared: bool = False
 
     def to_json(self) -> dict[str, object]:
         """Return the plan as JSON values."""

@@ -7,7 +7,8 @@ import os
 import secrets
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,8 @@ from xbtasks.planning import stage_plan
 from xbtasks.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from xbtasks.checkout.stages import Discovery, Stage
     from xbtasks.cleanup import Removal
@@ -31,16 +33,37 @@ if TYPE_CHECKING:
     from xbtasks.reporting.console import Console
 
 __all__ = [
+    "Place",
     "built_states",
     "clean_run",
+    "keep_evidence",
+    "new_run_id",
     "replay",
     "run",
+    "run_directory",
     "runs_directory",
+    "transport_to",
+    "with_host",
 ]
+
+RUN_FOLDER = "XBTASKS_RUN_FOLDER"
+"""The variable that names a folder for the evidence of one run, set by who starts several as one."""
 
 _SCHEMA = 1
 _OWN_SIDE = "own-side.json"
 _WHERE = "XDG_STATE_HOME names another place"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a run is given where it is one of several: its evidence directory, its way to the host, the answer
+    to its questions, and its turn at what it shares with others on that host.
+    """
+
+    directory: Path
+    transport: Transport
+    permission: Permission
+    turn: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 def built_states(
@@ -58,7 +81,7 @@ def built_states(
     plans = [stage_plan(settings, discovery, stage) for stage in stages]
     step = Step("images", tuple(Section(p.stage, engine.inspect_image(p.image), deadline) for p in plans))
     try:
-        host = FramedHost(_transport(settings, console))
+        host = FramedHost(transport_to(settings, console))
         try:
             reply = host.run(step)
             return tuple(is_built(plan, read_image(reply[plan.stage])) for plan in plans)
@@ -68,24 +91,31 @@ def built_states(
         return ("unknown",) * len(plans)
 
 
-def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console: Console) -> Result:
-    """Run ``plan`` on the host that the knobs name, keep the evidence, and return what was found."""
+def run(
+    settings: Settings,
+    plan: RunPlan,
+    discovery: Discovery | None,
+    console: Console,
+    place: Place | None = None,
+) -> Result:
+    """Run ``plan`` on the host that the knobs name, keep the evidence, and return what was found.
+
+    ``place`` is where it is done, if the knobs alone don't say.
+    """
     from xbtasks.checkout.stages import context_files, find_stage
     from xbtasks.context import archive
     from xbtasks.host.framed import FramedHost
-    from xbtasks.host.recording import Evidence
     from xbtasks.host.redaction import NAMES
     from xbtasks.ownside import OwnSide
 
-    transport = _transport(settings, console)
-    run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
-    try:
-        evidence = Evidence(runs_directory() / run_id)
-        _note(evidence, plan, run_id, transport.label)
-    except OSError as error:
-        raise UsageError(f"the evidence can't be kept: {error}", hint=_WHERE) from error
+    run_id = new_run_id()
+    if place is None:
+        transport = transport_to(settings, console)
+        permission = _permission(settings, transport.label, plan, console)
+        place = Place(run_directory(run_id), transport, permission)
+    transport = place.transport
+    evidence = keep_evidence(place.directory, plan, run_id, transport.label)
     own = OwnSide(keep=lambda noted: evidence.write(_OWN_SIDE, noted))
-    permission = _permission(settings, transport.label, plan, console)
 
     def context_of(stage: StagePlan) -> StreamPayload:
         if discovery is None:
@@ -98,10 +128,11 @@ def run(settings: Settings, plan: RunPlan, discovery: Discovery | None, console:
         host,
         contexts=lambda stage: own.call(f"context of {stage.stage}", lambda: context_of(stage)),
         permission=lambda what, *, accelerator=False: own.call(
-            f"permission to {what}", lambda: permission(what, accelerator=accelerator)
+            f"permission to {what}", lambda: place.permission(what, accelerator=accelerator)
         ),
         keep=evidence.keep,
         reporter=console,
+        turn=place.turn,
     )
     empty = Result(run_id, plan.command, transport.label, str(evidence.directory))
     try:
@@ -125,7 +156,7 @@ def clean_run(settings: Settings, console: Console, *, everything: bool) -> Remo
     from xbtasks.host.framed import FramedHost
     from xbtasks.knobs.settings import staging_directory
 
-    host = FramedHost(_transport(settings, console))
+    host = FramedHost(transport_to(settings, console))
     directories = {backend.name: staging_directory(settings, backend) for backend in BACKENDS.values()}
     try:
         return clean(
@@ -183,18 +214,12 @@ def runs_directory() -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".local/state") / "xbtasks/runs"
 
 
-def _note(evidence: Evidence, plan: RunPlan, run_id: str, host: str) -> None:
-    evidence.write(
-        "run.json",
-        {
-            "schema": _SCHEMA,
-            "run": run_id,
-            "host": host,
-            "xbtasks": __version__,
-            "python": sys.version.split()[0],
-            "plan": plan.to_json(),
-        },
-    )
+def run_directory(run_id: str) -> Path:
+    """Return where the evidence of a run goes: the folder that XBTASKS_RUN_FOLDER names, if it is new."""
+    given = os.environ.get(RUN_FOLDER, "")
+    if given.startswith("/") and not (Path(given) / "run.json").exists():
+        return Path(given)
+    return runs_directory() / run_id
 
 
 def _names(transport: Transport) -> dict[str, list[str]]:
@@ -210,8 +235,54 @@ def _names(transport: Transport) -> dict[str, list[str]]:
     return {"hosts": [*hosts, here, here.partition(".")[0]], "users": [*users, *own]}
 
 
-def _transport(settings: Settings, console: Console) -> Transport:
+def new_run_id() -> str:
+    """Return the id of a new run: its time in UTC, and six random digits."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+
+
+def keep_evidence(directory: Path, plan: RunPlan, run_id: str, host: str) -> Evidence:
+    """Return the evidence in ``directory``, with what is asked of ``host`` noted in it.
+
+    Raises:
+        UsageError: it can't be written.
+    """
+    from xbtasks.host.recording import Evidence
+
+    try:
+        evidence = Evidence(directory)
+        evidence.write(
+            "run.json",
+            {
+                "schema": _SCHEMA,
+                "run": run_id,
+                "host": host,
+                "xbtasks": __version__,
+                "python": sys.version.split()[0],
+                "plan": plan.to_json(),
+            },
+        )
+    except OSError as error:
+        raise UsageError(f"the evidence can't be kept: {error}", hint=_WHERE) from error
+    return evidence
+
+
+def with_host(settings: Settings, console: Console) -> Settings:
+    """Return settings that name a host; on a terminal the user is asked for one that is missing.
+
+    Raises:
+        UsageError: nobody can be asked.
+    """
+    if not settings.needs_host:
+        return settings
+    if not console.can_ask:
+        raise UsageError("XB_MODE is ssh and no host is named", hint="set XB_HOST or give --host")
+    return settings.with_host(console.ask("Host (user@host[:port] or an ssh_config alias):"))
+
+
+def transport_to(settings: Settings, console: Console, label: str = "") -> Transport:
     """Return the way to the host that the knobs name; a connection is made with the first step.
+
+    ``label`` is what a person calls the host, if that isn't its ssh destination.
 
     Raises:
         UsageError: ssh was asked for and no host is known.
@@ -219,19 +290,15 @@ def _transport(settings: Settings, console: Console) -> Transport:
     from xbtasks.host.local import LocalTransport
     from xbtasks.knobs.values import Mode
 
+    settings = with_host(settings, console)
     if settings.mode is Mode.LOCAL:
-        return LocalTransport()
+        return LocalTransport(label or "local")
     from xbtasks.host.dial import Dialer
     from xbtasks.host.ssh import SshTransport
     from xbtasks.knobs.settings import Source
     from xbtasks.knobs.table import KNOBS
 
-    if settings.host is None:
-        if not console.can_ask:
-            raise UsageError("XB_MODE is ssh and no host is named", hint="set XB_HOST or give --host")
-        answer = console.ask("Host (user@host[:port] or an ssh_config alias):")
-        return _transport(settings.with_host(answer), console)
-
+    assert settings.host is not None  # noqa: S101 - asked for above
     defaults = {knob.name: str(Path(knob.default).expanduser()) for knob in KNOBS}
 
     def chosen(name: str) -> bool:
@@ -247,7 +314,7 @@ def _transport(settings: Settings, console: Console) -> Transport:
         timeout_is_default=not chosen("connect_timeout"),
         say=lambda text: print(text, file=sys.stderr),
     )
-    return SshTransport(str(settings.host), dialer)
+    return SshTransport(label or str(settings.host), dialer)
 
 
 def _permission(settings: Settings, host: str, plan: RunPlan, console: Console) -> Permission:

@@ -69,8 +69,11 @@ class StageJob:
             )
         self._require_own(image, platform)
         artifacts = self._read_artifacts(image, platform)
-        staged = self._staged(artifacts, staged, platform)
-        self._judge(self._plan.cases, Subject(artifacts, staged, platform, self._recorded))
+        with self._tools.turn():
+            if self._plan.shared:
+                staged = self._staged_now()
+            staged = self._staged(artifacts, staged, platform)
+            self._judge(self._plan.cases, Subject(artifacts, staged, platform, self._recorded))
 
     def give_up(self, error: XbError) -> None:
         """Turn ``error`` into a report for each case that it left without one."""
@@ -214,9 +217,7 @@ class StageJob:
             if done is not None:
                 self._tools.reporter.say(f"  staged in {stage.staging_directory}: {why}")
                 return done
-            staged = staging.read_state(
-                stage.backend, self._run(Step("again", (self._staging_state(),)))["staged"]
-            )
+            staged = self._staged_now()
         raise CannotJudge(f"others keep changing the files in {stage.staging_directory}")
 
     def _stage_files(self, artifacts: ArtifactSet, staged: StagedSet, platform: Platform) -> StagedSet | None:
@@ -243,6 +244,10 @@ class StageJob:
             deadline=self._deadline,
         )
         return staging.staged_set(stage.backend, self._run(step))
+
+    def _staged_now(self) -> StagedSet:
+        reply = self._run(Step("again", (self._staging_state(),)))
+        return staging.read_state(self._stage.backend, reply["staged"])
 
     def _staging_state(self) -> Section:
         stage = self._stage

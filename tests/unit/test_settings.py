@@ -107,7 +107,7 @@ class TestHost:
 
 class TestOrigin:
     def test_sources_from_strong_to_weak(self) -> None:
-        names = ["FLAG", "VARIABLE", "USER_FILE", "PROJECT_FILE", "DEFAULT"]
+        names = ["FLAG", "HOSTS_FILE", "VARIABLE", "USER_FILE", "PROJECT_FILE", "DEFAULT"]
         assert [source.name for source in sorted(Source)] == names
 
     def test_settings_and_origins_are_frozen(self) -> None:

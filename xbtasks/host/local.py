@@ -27,8 +27,8 @@ _CHUNK: Final = 65536
 class LocalTransport(Transport):
     """Runs scripts on this machine."""
 
-    def __init__(self) -> None:
-        super().__init__("local")
+    def __init__(self, label: str = "local") -> None:
+        super().__init__(label)
 
     def open(self, *, hurried: bool) -> Wire:
         """Start a shell, which takes no time.

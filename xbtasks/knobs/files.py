@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import yaml
 
-__all__ = ["Entry", "nearest", "read_knob_file"]
+__all__ = ["Entry", "compose", "knob_name", "nearest", "read_bytes", "read_knob_file"]
 
 MAX_BYTES: Final = 64 * 1024
 _INVOKE_KEYS: Final = frozenset({"debug", "run", "runners", "sudo", "tasks", "timeouts"})
@@ -50,26 +50,38 @@ def read_knob_file(path: Path, label: str, *, required: bool) -> dict[str, Entry
         UsageError: it can't be read, isn't a YAML mapping of known knobs to plain values, or names
             one twice.
     """
+    data = read_bytes(path, label, required=required)
+    if data is None:
+        return {}
+    entries: dict[str, Entry] = {}
+    for key, value, line in _pairs(data, label):
+        place = f"{label} line {line}"
+        name = knob_name(key, place)
+        if name in entries:
+            raise UsageError(f"{place}: {name} is set twice", hint=f"first on {entries[name].place}")
+        entries[name] = Entry(value, place)
+    return entries
+
+
+def read_bytes(path: Path, label: str, *, required: bool) -> bytes | None:
+    """Return what a configuration file holds; None where there is none and it isn't ``required``.
+
+    Raises:
+        UsageError: it can't be read, or is too large.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         if required:
             raise UsageError(f"{label}: there is no such configuration file") from None
-        return {}
+        return None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise UsageError(f"{label}: can't be read: {reason or 'not a usable path'}") from None
     if len(data) > MAX_BYTES:
         raise UsageError(f"{label}: a configuration file has at most {MAX_BYTES} bytes")
-    entries: dict[str, Entry] = {}
-    for key, value, line in _pairs(_decode(data, label), label):
-        place = f"{label} line {line}"
-        name = _knob_name(key, place)
-        if name in entries:
-            raise UsageError(f"{place}: {name} is set twice", hint=f"first on {entries[name].place}")
-        entries[name] = Entry(value, place)
-    return entries
+    return data
 
 
 def _decode(data: bytes, label: str) -> str:
@@ -80,17 +92,30 @@ def _decode(data: bytes, label: str) -> str:
         raise UsageError(f"{label} line {line}: not UTF-8 text") from None
 
 
-def _pairs(text: str, label: str) -> list[tuple[str, str, int]]:
-    """Return the key, value and line of every entry of the mapping in ``text``."""
+def compose(data: bytes, label: str) -> yaml.Node | None:
+    """Return the YAML document in ``data`` as nodes, whose values are the text that was typed; None if empty.
+
+    Raises:
+        UsageError: it is no UTF-8 text, or broken YAML.
+    """
     import yaml
 
+    text = _decode(data, label)
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise UsageError(f"{label} line {_error_line(error, text)}: broken YAML: {_problem(error)}") from None
     except RecursionError:
         raise UsageError(f"{label}: nested too deeply", hint="one 'name: value' a line") from None
-    if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
+    return None if isinstance(root, yaml.ScalarNode) and not root.value else root
+
+
+def _pairs(data: bytes, label: str) -> list[tuple[str, str, int]]:
+    """Return the key, value and line of every entry of the mapping in ``data``."""
+    import yaml
+
+    root = compose(data, label)
+    if root is None:
         return []
     if not isinstance(root, yaml.MappingNode):
         line = root.start_mark.line + 1
@@ -125,8 +150,12 @@ def _problem(error: yaml.YAMLError) -> str:
     return shown(str(problem))[1:-1]
 
 
-def _knob_name(key: str, place: str) -> str:
-    """Return the knob that ``key`` names."""
+def knob_name(key: str, place: str) -> str:
+    """Return the knob that ``key`` names.
+
+    Raises:
+        UsageError: it is none; the nearest is given.
+    """
     names = {entry.name for entry in KNOBS}
     name = key.replace("-", "_")
     if name in names:

@@ -1,8 +1,8 @@
 """Resolves the knobs: finds the strongest text for each, and parses and bounds it once (SPEC 2).
 
-Precedence is flag > ``XB_*`` variable > user file > ``config/invoke.yaml`` > default. The value that
-wins is parsed; values that lose are not, so a flag can mend a bad variable. Unknown keys in a file
-are errors, unknown ``XB_*`` variables are warnings.
+Precedence is flag > hosts file > ``XB_*`` variable > user file > ``config/invoke.yaml`` > default. The
+value that wins is parsed; values that lose are not, so a flag can mend a bad variable. Unknown keys in a
+file are errors, unknown ``XB_*`` variables are warnings.
 
 A value is refused with blanks around it, an empty variable or file value leaves its knob unset, and
 an empty flag is an error: ``--stage-dir "$UNSET"`` must not fall back to the default in silence.
@@ -71,7 +71,7 @@ class _Reader:
         if path is None or path.is_absolute():
             return path
         origin = self._given[name].origin
-        if origin.source in (Source.USER_FILE, Source.PROJECT_FILE):
+        if origin.source in (Source.HOSTS_FILE, Source.USER_FILE, Source.PROJECT_FILE):
             raise UsageError(f"{name} from {origin.label}: a path in a file must be absolute or under ~/")
         return path
 
@@ -89,12 +89,13 @@ def resolve(
     user_file: Path | None,
     explicit_user_file: bool,
     project_file: Path | None,
+    host_file: Mapping[str, Entry] | None = None,
 ) -> Settings:
     """Return the settings of this run.
 
-    ``flags`` maps knob names to what Invoke parsed: None (and False) is "not given". Of ``environ``
-    only ``XB_*`` is read. ``user_file`` may be missing unless it is explicit (``inv -f``);
-    ``project_file`` is ``config/invoke.yaml``, if there is one.
+    ``flags`` maps knob names to what Invoke parsed: None (and False) is "not given". ``host_file`` is what a
+    hosts file says of the host. Of ``environ`` only ``XB_*`` is read. ``user_file`` may be missing unless it
+    is explicit (``inv -f``); ``project_file`` is ``config/invoke.yaml``, if there is one.
 
     Raises:
         UsageError: a value, a file or a combination is wrong; one line says which and why.
@@ -102,9 +103,14 @@ def resolve(
     user = _read_file(user_file, required=explicit_user_file)
     project = _read_file(project_file, required=False)
     _refuse_stored_host(user if explicit_user_file else {}, project, user_file, project_file)
+    files = {
+        Source.HOSTS_FILE: host_file or {},
+        Source.USER_FILE: user,
+        Source.PROJECT_FILE: project,
+    }
     given: dict[str, _Given] = {}
     for entry in KNOBS:
-        found = _find(entry, flags, environ, user, project)
+        found = _find(entry, flags, environ, files)
         if found is not None:
             given[entry.name] = found
     unknown = set(flags) - {entry.name for entry in KNOBS}
@@ -173,18 +179,17 @@ def _find(
     entry: Knob,
     flags: Mapping[str, object],
     environ: Mapping[str, str],
-    user: Mapping[str, Entry],
-    project: Mapping[str, Entry],
+    files: Mapping[Source, Mapping[str, Entry]],
 ) -> _Given | None:
     """Return the strongest text that is given for a knob."""
     flag = _flag_text(entry, flags.get(entry.name))
     if flag is not None:
         return _Given(flag, Origin(entry.name, Source.FLAG, f"flag {entry.flag or entry.name}"))
     variable = environ.get(entry.env, "")
-    if variable:
-        return _Given(variable, Origin(entry.name, Source.VARIABLE, entry.env))
-    for source, entries in ((Source.USER_FILE, user), (Source.PROJECT_FILE, project)):
-        found = entries.get(entry.name)
+    for source in (Source.HOSTS_FILE, Source.VARIABLE, Source.USER_FILE, Source.PROJECT_FILE):
+        if source is Source.VARIABLE and variable:
+            return _Given(variable, Origin(entry.name, source, entry.env))
+        found = files.get(source, {}).get(entry.name)
         if found is not None and found.text:
             return _Given(found.text, Origin(entry.name, source, found.place))
     return None

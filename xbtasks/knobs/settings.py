@@ -40,10 +40,11 @@ class Source(IntEnum):
     """Where a value can come from, the strongest first."""
 
     FLAG = 0
-    VARIABLE = 1
-    USER_FILE = 2
-    PROJECT_FILE = 3
-    DEFAULT = 4
+    HOSTS_FILE = 1
+    VARIABLE = 2
+    USER_FILE = 3
+    PROJECT_FILE = 4
+    DEFAULT = 5
 
 
 @dataclass(frozen=True)

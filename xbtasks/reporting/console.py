@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 from typing import TextIO
 
-__all__ = ["Console", "one_line"]
+__all__ = ["Console", "PrefixedConsole", "one_line"]
 
 _COLOURS = {"PASS": "32", "FAIL": "31", "ERROR": "31", "WARN": "33", "SKIP": "33", "INFO": "36"}
 _COLOURED = re.compile(r"(\n|\x1b\[(?:0|3[1236])m)")
@@ -26,6 +27,7 @@ class Console:
         self._hide = hide
         self._rest = b""
         self._steps: dict[str, str] = {}
+        self._writing = threading.Lock()
         self.colour = (
             self._out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         )
@@ -39,7 +41,8 @@ class Console:
             part if part in self._ours else "".join(c if c.isprintable() else " " for c in part)
             for part in _COLOURED.split(text)
         )
-        print(safe.encode(encoding, "replace").decode(encoding), file=self._out, flush=True)
+        with self._writing:  # print writes a line's end apart
+            print(safe.encode(encoding, "replace").decode(encoding), file=self._out, flush=True)
 
     @property
     def can_ask(self) -> bool:
@@ -82,6 +85,26 @@ class Console:
             return f"{number} {_without_mounts(rest)}"[:_WIDEST]
         ended = rest.startswith(("DONE ", "ERROR", "CACHED", "CANCELED"))
         return f"{number} {rest}"[:_WIDEST] if ended and number in self._steps else ""
+
+
+class PrefixedConsole(Console):
+    """The lines of one of several runs at once, each behind a prefix. Nobody is asked anything here."""
+
+    def __init__(self, base: Console, prefix: str, ended: threading.Event) -> None:
+        super().__init__(base._out, base._hide)  # noqa: SLF001 - its own kind
+        self._base = base
+        self._prefix = prefix
+        self._ended = ended
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person can answer: not here."""
+        return False
+
+    def say(self, text: str = "") -> None:
+        """Print each line behind the prefix, until everything has ended."""
+        if not self._ended.is_set():
+            self._base.say("\n".join(f"{self._prefix} {line}" for line in text.split("\n")))
 
 
 _WIDEST = 150

@@ -19,6 +19,7 @@ from xbtasks.tasks.executor import report_exit, user_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from xbtasks.knobs.files import Entry
     from xbtasks.knobs.settings import Settings
     from xbtasks.reporting.console import Console
     from xbtasks.result import Result
@@ -79,19 +80,28 @@ class Call:
             UsageError: a knob or a file is wrong.
         """
         if self._settings is None:
-            from xbtasks.knobs.resolve import default_user_file, resolve
-
-            explicit = user_file()
-            self._settings = resolve(
-                {name: value for name, value in self._given.items() if name in _KNOB_NAMES},
-                os.environ,
-                user_file=Path(explicit) if explicit else default_user_file(os.environ),
-                explicit_user_file=bool(explicit),
-                project_file=_PROJECT_FILE if _PROJECT_FILE.is_file() else None,
-            )
+            self._settings = self.settings_for({})
             for warning in self._settings.warnings:
                 print(f"warning: {warning}", file=sys.stderr)
         return self._settings
+
+    def settings_for(self, host_file: Mapping[str, Entry]) -> Settings:
+        """Return the knobs for a host of a hosts file; a flag is stronger than what the file says.
+
+        Raises:
+            UsageError: a knob or a file is wrong.
+        """
+        from xbtasks.knobs.resolve import default_user_file, resolve
+
+        explicit = user_file()
+        return resolve(
+            {name: value for name, value in self._given.items() if name in _KNOB_NAMES},
+            os.environ,
+            user_file=Path(explicit) if explicit else default_user_file(os.environ),
+            explicit_user_file=bool(explicit),
+            project_file=_PROJECT_FILE if _PROJECT_FILE.is_file() else None,
+            host_file=host_file,
+        )
 
     @property
     def console(self) -> Console:

@@ -91,6 +91,29 @@ def verify(call: Call) -> ExitCode:
 
 
 @command(
+    Option("stages", "the stages, by name or shell pattern, with commas between (default: all)"),
+    Option("cases", "the cases, such as 1 or 1,2 (default: all)"),
+    Option("hosts", "hosts of the hosts file, by name or shell pattern (default: all)"),
+    Option("hosts_file", "a YAML file of hosts, outside the project (default: the host of the knobs)"),
+    Option("jobs", "how many stages at once, over all hosts (default: 4 a host)"),
+    Option("dry_run", "show what would be built, sent, run and asked, and do nothing", switch=True),
+    Option("fail_fast", "begin nothing more once a check failed", switch=True),
+    Option("continue_", "an earlier matrix, by id or folder: run only what has no verdict yet"),
+    _REBUILD,
+    _ADOPT,
+    NO_THROTTLE,
+    BUSY_OK,
+    *OUTPUTS,
+    groups=_EVERYTHING,
+)
+def matrix(call: Call) -> ExitCode:
+    """Verify stages side by side, on one host or several: one plan, one question, one summary."""
+    from xbtasks.tasks.matrices import run_matrix
+
+    return run_matrix(call)
+
+
+@command(
     Option("directory", "an evidence directory, as a run names it at its end", positional=True), *OUTPUTS
 )
 def replay(call: Call) -> ExitCode:
@@ -142,4 +165,7 @@ def test(call: Call) -> ExitCode:
     return run_tests(call.text("options"))
 
 
-TASKS: Final = (stages, changed, knobs, preflight, build, verify, replay, bundle, clean, demo, test)
+TASKS: Final = (
+    *(stages, changed, knobs, preflight, build, verify, matrix),
+    *(replay, bundle, clean, demo, test),
+)

@@ -23,6 +23,7 @@ __all__ = [
     "bundle_directory",
     "case_numbers",
     "clean_host",
+    "finish",
     "named_stages",
     "replay_directory",
     "run_case",
@@ -56,7 +57,7 @@ def run_plan(
         adopt=call.switch("adopt"),
     )
     result = run(settings, plan, discovery, call.console)
-    return _finish(call, _redacted(result) if call.switch("redact") else result)
+    return finish(call, _redacted(result) if call.switch("redact") else result)
 
 
 def _redacted(result: Result) -> Result:
@@ -107,7 +108,7 @@ def run_demo(call: Call) -> ExitCode:
         build=True,
         rebuild=call.switch("rebuild"),
     )
-    return _finish(call, run(settings, plan, discovery, call.console))
+    return finish(call, run(settings, plan, discovery, call.console))
 
 
 def replay_directory(call: Call) -> ExitCode:
@@ -115,7 +116,12 @@ def replay_directory(call: Call) -> ExitCode:
     directory = call.text("directory")
     if not directory:
         raise UsageError("no evidence directory is named", hint="a run names its own at its end")
-    return _finish(call, replay(Path(directory), call.console))
+    from xbtasks.matrix.folder import is_matrix, replay_matrix
+
+    path = Path(directory)
+    if is_matrix(path):
+        return finish(call, replay_matrix(path, lambda each: replay(each, call.console)))
+    return finish(call, replay(path, call.console))
 
 
 def bundle_directory(call: Call) -> ExitCode:
@@ -190,7 +196,8 @@ def _ask_stages(call: Call, discovery: Discovery) -> list[Stage]:
     return [discovery.stages[number - 1] for number in dict.fromkeys(chosen)]
 
 
-def _finish(call: Call, result: Result) -> ExitCode:
+def finish(call: Call, result: Result) -> ExitCode:
+    """Print a result, write it in every form that was asked for, and return the exit code."""
     try:
         show_result(result, call.console)
     except BrokenPipeError:

@@ -1,0 +1,136 @@
+"""The folder of a matrix: its note, an evidence directory for each unit, and one result of all of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from xbtasks.checks import CaseReport, Verdict
+from xbtasks.errors import ExitCode, UsageError
+from xbtasks.files import write_atomically
+from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
+from xbtasks.result import Result, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+__all__ = ["NOTE", "gather", "is_matrix", "read_note", "replay_matrix", "replayed", "standing", "write_note"]
+
+NOTE: Final = "matrix.json"
+
+
+def is_matrix(directory: Path) -> bool:
+    """Return whether ``directory`` is a matrix's."""
+    return (directory / NOTE).is_file()
+
+
+def write_note(directory: Path, note: MatrixNote) -> None:
+    """Write the note.
+
+    Raises:
+        UsageError: it can't be written.
+    """
+    write_atomically(str(directory / NOTE), json.dumps(note.to_json(), indent=1, sort_keys=True) + "\n")
+
+
+def read_note(directory: Path) -> MatrixNote:
+    """Return the note.
+
+    Raises:
+        UsageError: there is none of this version.
+    """
+    try:
+        return MatrixNote.from_json(json.loads((directory / NOTE).read_bytes()))
+    except (OSError, RecursionError, ValueError) as error:
+        raise UsageError(f"{directory} holds no matrix: {error}") from error
+
+
+def replay_matrix(directory: Path, replay: Callable[[Path], Result]) -> Result:
+    """Judge all units of a matrix again with ``replay``, and return the one result.
+
+    Raises:
+        UsageError: the folder holds no matrix, or evidence that can't be read.
+    """
+    note = read_note(directory)
+    return gather(note, replayed(directory, note, replay), str(directory))
+
+
+def replayed(directory: Path, note: MatrixNote, replay: Callable[[Path], Result]) -> dict[str, Result]:
+    """Return the results of the looks and units that have evidence, by folder."""
+    folders = [name for _, name in note.looks] + [unit.folder for unit in note.units]
+    return {name: replay(directory / name) for name in folders if (directory / name / "run.json").is_file()}
+
+
+def standing(note: MatrixNote, results: Mapping[str, Result]) -> frozenset[Cell]:
+    """Return the cells that have a verdict: PASS, FAIL, and what was skipped because another case failed."""
+    done: set[Cell] = set()
+    for unit in note.units:
+        reports = dict(zip(unit.cells, _reports(unit, results.get(unit.folder)), strict=True))
+        settled = {Verdict.PASS, Verdict.FAIL}
+        if any(report.verdict is Verdict.FAIL for report in reports.values()):
+            settled.add(Verdict.SKIP)
+        done -= reports.keys()
+        done |= {cell for cell, report in reports.items() if report.verdict in settled}
+    return frozenset(done)
+
+
+def gather(note: MatrixNote, results: Mapping[str, Result], evidence: str) -> Result:
+    """Return one result of all looks and units, by stage, host and case. ``results`` are by folder.
+
+    Of several attempts at a case the last one counts. Each cell has its report, run or not.
+    """
+    looks = [_look(results[name]) for name in dict(note.looks).values() if name in results]
+    pairs = [(host, stage) for stage in note.stages for host in note.hosts]
+    parts = [_part(note, results, host, stage) for host, stage in pairs]
+    found = merge(
+        (*looks, *(part for part in parts if part is not None)),
+        run=note.run,
+        command=note.command,
+        evidence=evidence,
+    )
+    by_none = tuple(each.report() for each in note.not_run if not each.cell.host)
+    order = {stage: place for place, stage in enumerate(note.stages)}
+    cases = sorted((*found.cases, *by_none), key=lambda case: order.get(case.stage, len(order)))
+    return replace(found, host=found.host or ", ".join(note.hosts), cases=tuple(cases))
+
+
+def _look(result: Result) -> Result:
+    """Return what a look tells of its host; what it could not do stands at each cell of the host."""
+    return replace(result, errors=())
+
+
+def _part(note: MatrixNote, results: Mapping[str, Result], host: str, stage: str) -> Result | None:
+    """Return what was found of one stage on one host, all attempts in one; None where there is nothing."""
+    attempts = [unit for unit in note.units if (unit.host, unit.stage) == (host, stage)]
+    idle = {each.cell.case: each.report() for each in note.not_run if each.cell.host == host}
+    idle = {number: report for number, report in idle.items() if report.stage == stage}
+    reports: dict[int, CaseReport] = {}
+    part = Result(note.run, note.command, host, "")
+    for unit in attempts:
+        result = results.get(unit.folder)
+        reports |= dict(zip(unit.cases, _reports(unit, result), strict=True))
+        if result is not None:
+            part = replace(result, artifacts=result.artifacts or part.artifacts)
+    reports |= idle
+    if not reports:
+        return None
+    cases = tuple(reports[number] for number in sorted(reports))
+    said = {case.reason for case in cases}
+    errors = tuple((code, text) for code, text in part.errors if text not in said)
+    return replace(part, host=host, preflight=(), cases=cases, errors=errors)
+
+
+def _reports(unit: Unit, result: Result | None) -> Iterable[CaseReport]:
+    """Return a report for each case of a unit, also for those that it did not come to."""
+    numbered = {} if result is None else {int(case.id.rpartition("case")[2]): case for case in result.cases}
+    for cell in unit.cells:
+        yield numbered.get(cell.case) or NotRun(cell, *_why_missing(result)).report()
+
+
+def _why_missing(result: Result | None) -> tuple[Verdict, str, ExitCode]:
+    if result is None:
+        return Verdict.ERROR, "it was not run: the matrix ended before", ExitCode.CANNOT_JUDGE
+    code, text = result.errors[-1] if result.errors else (ExitCode.CANNOT_JUDGE, "the run ended before")
+    return Verdict.ERROR, text, code

@@ -1,0 +1,100 @@
+"""Continuing a matrix: its folder, that nobody else is at it, and that it is about the same inputs still."""
+
+from __future__ import annotations
+
+import difflib
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from xbtasks.errors import UsageError
+from xbtasks.matrix.folder import NOTE, is_matrix
+from xbtasks.plan import RunPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from xbtasks.matrix.model import MatrixNote
+
+__all__ = ["find_matrix", "locked", "require_same"]
+
+_MAY_DIFFER: Final = frozenset(
+    (
+        *("command", "stages", "cases", "directories", "commit"),
+        *("rebuild", "adopt", "builder", "step_deadline", "build_deadline"),
+    )
+)
+"""What of a run's plan may be another one the next time, without other verdicts."""
+
+
+def find_matrix(name: str, runs: Path) -> Path:
+    """Return the folder of the matrix that ``name`` is the id or the path of.
+
+    Raises:
+        UsageError: there is none.
+    """
+    given = Path(name) if os.sep in name or Path(name).is_dir() else runs / name
+    if is_matrix(given):
+        return given.resolve()
+    known = sorted(path.parent.name for path in runs.glob(f"*/{NOTE}"))
+    near = difflib.get_close_matches(name, known, n=3) or known[-3:]
+    hint = f"there is {', '.join(near)}" if near else f"no matrix is kept in {runs}"
+    raise UsageError(f"--continue: {name!a} is no matrix", hint=hint)
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the folder of a matrix, which is made if missing.
+
+    Raises:
+        UsageError: another process holds it, or it can't be made.
+    """
+    try:
+        directory.mkdir(parents=True, mode=0o700, exist_ok=True)
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        hint = "XDG_STATE_HOME names another place"
+        raise UsageError(f"the evidence can't be kept: {error}", hint=hint) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise UsageError(f"{directory}: another process is running this matrix") from None
+    finally:
+        os.close(handle)
+
+
+def require_same(directory: Path, note: MatrixNote, plans: Mapping[str, RunPlan]) -> None:
+    """Return when the verdicts of an earlier run are about the inputs and knobs of today. ``plans`` by host.
+
+    Raises:
+        UsageError: a stage's inputs, or a knob that a verdict depends on, changed since.
+    """
+    for unit in note.units:
+        path = directory / unit.folder / "run.json"
+        if not path.is_file():
+            continue
+        try:
+            then = RunPlan.from_json(json.loads(path.read_bytes())["plan"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{path} can't be read: {error!r}") from error
+        now = plans[unit.host]
+        before, after = (
+            {stage.stage: stage for stage in plan.stages}.get(unit.stage) for plan in (then, now)
+        )
+        if before != after:
+            raise UsageError(
+                f"{unit.stage} has other inputs or knobs than in {note.run}", hint="start a new matrix"
+            )
+        fields = asdict(now)
+        changed = [name for name, value in asdict(then).items() if value != fields[name]]
+        changed = [name for name in changed if name not in _MAY_DIFFER]
+        if changed:
+            raise UsageError(
+                f"{', '.join(changed)} on {unit.host} differs from {note.run}",
+                hint="set it as it was, or start a new matrix",
+            )
