@@ -40,8 +40,10 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
 class Git:
     """git in one directory. What it writes are bytes: a path may be anything but NUL."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, as_configured: bool = False) -> None:
+        """Ask in ``directory``; ``as_configured`` is for questions about the configuration itself."""
         self.directory = directory
+        self._options = ("--no-pager",) if as_configured else _QUIET
 
     def ask(self, *words: str, fine: Container[int] = (0,)) -> bytes | None:
         """Return what git writes, or None where it ends with a status that is ``fine`` and not 0.
@@ -52,7 +54,7 @@ class Git:
         """
         try:
             done = subprocess.run(
-                ["git", *_QUIET, *words],
+                ["git", *self._options, *words],
                 check=False,
                 cwd=self.directory,
                 env=clean_environment(os.environ),

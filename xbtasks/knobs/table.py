@@ -16,6 +16,7 @@ __all__ = ["KNOBS", "Group", "Knob", "knob", "knobs_for"]
 class Group(Enum):
     """What a knob serves; a task offers the flags of the groups it uses."""
 
+    CHECKOUT = "checkout"
     HOST = "host"
     BUILD = "build"
     ASCEND = "ascend"
@@ -51,6 +52,7 @@ class Knob:
 
 _HOST = (Group.HOST,)
 _BUILD = (Group.BUILD,)
+_CHECKOUT = (Group.BUILD, Group.CHECKOUT)
 _CASES = (Group.ASCEND, Group.NVIDIA)
 _STAGED = (Group.BUILD, Group.ASCEND, Group.NVIDIA)
 _ASCEND = (Group.ASCEND,)
@@ -79,7 +81,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         "repo",
         "XB_REPO",
         "--repo",
-        _BUILD,
+        _CHECKOUT,
         "the operator checkout",
         "the path of a readable checkout; in a file absolute or under ~/",
         unset="git top level of the current directory, if it holds the Dockerfile",
@@ -88,7 +90,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         "dockerfile",
         "XB_DOCKERFILE",
         "--dockerfile",
-        _BUILD,
+        _CHECKOUT,
         "the Dockerfile with the builder stages",
         "a path, relative to the checkout or absolute",
         default="pack/gpustack-operator/Dockerfile",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from xbtasks.history.touched import Touched, TouchedStage
     from xbtasks.reporting.console import Console
 
-__all__ = ["show_touched", "touched_document"]
+__all__ = ["show_commands", "show_touched", "touched_document"]
 
 _MOST = 6  # reasons that a person reads of one stage; the JSON document has all
 _HEADLINES = {
@@ -91,6 +91,12 @@ def show_touched(touched: Touched, console: Console) -> None:
     console.say("to run:")
     for command in touched.commands:
         console.say(f"  {command}")
+
+
+def show_commands(touched: Touched, console: Console) -> None:
+    """Print the commands to run, and nothing where there is nothing to do."""
+    for command in touched.commands:
+        console.say(command)
 
 
 def _alike(stages: Sequence[TouchedStage]) -> list[list[TouchedStage]]:

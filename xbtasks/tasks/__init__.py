@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoke.collection import Collection
 
-from xbtasks.tasks import ascend, executor, nvidia, parser, root, sim
+from xbtasks.tasks import ascend, executor, hooks, nvidia, parser, root, sim
 
 __all__ = ["ns"]
 
@@ -16,4 +16,5 @@ for task in root.TASKS:
     ns.add_task(task)
 ns.add_collection(Collection.from_module(ascend))
 ns.add_collection(Collection.from_module(nvidia))
+ns.add_collection(Collection.from_module(hooks))
 ns.add_collection(Collection.from_module(sim))

@@ -35,7 +35,8 @@ def stages(call: Call) -> ExitCode:
 @command(
     Option("base", "the branch, tag or commit to compare with (default: origin/main, else what there is)"),
     Option("exit_code", "end with 1 when there is a stage to verify, as git diff does", switch=True),
-    groups=(Group.BUILD,),
+    Option("commands", "print the commands to run and nothing else", switch=True),
+    groups=(Group.CHECKOUT,),
 )
 def changed(call: Call) -> ExitCode:
     """Tell which stages this branch touches, why, and what to run; uncommitted files count."""
