@@ -87,6 +87,42 @@ def test_several_stages_show_a_line_each_and_the_rows_of_those_that_did_not_pass
     assert "libvgpu.so: 0644" not in text
 
 
+SKIPPED = replace(
+    PASSED,
+    id="nvidia.case3",
+    verdict=Verdict.SKIP,
+    reason="needs 2 GPUs, the host has 1",
+    exit_code=ExitCode.SKIPPED,
+    checks=(Check("nvidia.case3.cards", Status.WARN, "needs 2 GPUs, the host has 1"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("cases", "errors", "line"),
+    [
+        ((PASSED, replace(PASSED, stage="other")), (), "PASS"),
+        ((PASSED, replace(SKIPPED, stage="other"), SKIPPED), (), "PASS (2 skipped of 3 cases)"),
+        ((PASSED, FAILED, SKIPPED), (), "FAIL: 1 failed of 3 cases, 1 skipped"),
+        (
+            (replace(PASSED, reason="compute not measured"), replace(PASSED, stage="other")),
+            (),
+            "PASS (compute not measured)",
+        ),
+        (
+            (PASSED, FAILED),
+            ((ExitCode.CANNOT_JUDGE, "the link was lost"),),
+            "FAIL: 1 failed of 2 cases; the link was lost",
+        ),
+    ],
+)
+def test_the_verdict_of_several_stages_counts_and_the_table_gives_the_reasons(
+    cases: tuple[CaseReport, ...], errors: tuple[tuple[ExitCode, str], ...], line: str
+) -> None:
+    text = shown(replace(RESULT, cases=cases, errors=errors))
+    assert line in text.splitlines()
+    assert "nvidia.case3.cards" not in text
+
+
 @pytest.mark.parametrize("simulated", [False, True])
 def test_a_simulated_run_says_so(simulated: bool) -> None:
     assert ("SIMULATED" in shown(replace(RESULT, cases=(PASSED,), simulated=simulated))) == simulated

@@ -47,11 +47,11 @@ def grid(
 
 
 def show_result(result: Result, console: Console) -> None:
-    """Print a run: its rows where one stage was run or one did not pass, then a line for each case."""
+    """Print a run: its rows where one stage was run or a case failed, then a line for each case."""
     several = len({case.stage for case in result.cases}) > 1
     _show_preflight(result, console)
     for case in result.cases:
-        if case.checks and (not several or case.verdict is not Verdict.PASS):
+        if case.checks and (not several or case.verdict in (Verdict.FAIL, Verdict.ERROR)):
             _show_rows(f"{case.id}  {case.title}  ({case.stage})", case.checks, console)
     if several:
         console.say()
@@ -62,7 +62,7 @@ def show_result(result: Result, console: Console) -> None:
         console.say()
         console.say(grid(["ARTIFACT", "BYTES", "SHA256"], artifacts))
     console.say()
-    _show_verdict(result, console)
+    _show_verdict(result, _counted(result) if several else result.reason, console)
 
 
 def _show_preflight(result: Result, console: Console) -> None:
@@ -101,11 +101,25 @@ def _counts(rows: Iterable[Check]) -> str:
     return ", ".join(f"{counts[status]} {status}" for status in _COUNTED if counts[status])
 
 
-def _show_verdict(result: Result, console: Console) -> None:
+_WORDS = {Verdict.FAIL: "failed", Verdict.ERROR: "could not be judged", Verdict.SKIP: "skipped"}
+
+
+def _counted(result: Result) -> str:
+    """Return how many cases ended how, where a table tells the reasons, and on what terms others passed."""
+    counts = Counter(case.verdict for case in result.cases)
+    told = [f"{counts[verdict]} {word}" for verdict, word in _WORDS.items() if counts[verdict]]
+    if told:
+        told[0] += f" of {len(result.cases)} cases"
+    terms = [case.reason for case in result.cases if case.reason and case.verdict is Verdict.PASS]
+    parts = [", ".join(told), *dict.fromkeys(terms), *(text for _, text in result.errors)]
+    return "; ".join(part for part in parts if part)
+
+
+def _show_verdict(result: Result, reason: str, console: Console) -> None:
     if result.simulated:
         console.say("SIMULATED: the engine is the simulated accelerator host; no accelerator was involved.")
     where = f"host {result.host}, engine {result.engine}" if result.engine else f"host {result.host}"
-    reason = one_line(result.reason)
+    reason = one_line(reason)
     if reason:
         # what stands behind a PASS are its terms: nothing is wrong
         reason = f" ({reason})" if result.verdict is Verdict.PASS else f": {reason}"

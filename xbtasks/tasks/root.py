@@ -137,7 +137,10 @@ def clean(call: Call) -> ExitCode:
 
 
 @command(
-    Option("yes", "for scripts that say so everywhere; the demo never asks", switch=True), _REBUILD, *OUTPUTS
+    Option("cases", "the cases to run, such as 1,2,3 (default: 1, which needs no card)"),
+    Option("yes", "for scripts that say so everywhere; the demo never asks", switch=True),
+    _REBUILD,
+    *OUTPUTS,
 )
 def demo(call: Call) -> ExitCode:
     """Build and verify all stages of the sample checkout on the simulated host (SIMULATED)."""

@@ -92,6 +92,7 @@ def run_demo(call: Call) -> ExitCode:
     from xbtasks.knobs.resolve import resolve
     from xbtasks.sim import daemon
 
+    cases = case_numbers(call, usual="1")
     status = daemon.up(call.console.say)
     # The demo is about the sample and nothing else: no knob of the user's points it elsewhere.
     environment = status.environment()
@@ -104,11 +105,24 @@ def run_demo(call: Call) -> ExitCode:
         "demo",
         discovery,
         discovery.stages,
-        cases=[1],
+        cases=cases,
         build=True,
         rebuild=call.switch("rebuild"),
     )
-    return finish(call, run(settings, plan, discovery, call.console))
+    code = finish(call, run(settings, plan, discovery, call.console))
+    if code is ExitCode.PASSED:
+        call.console.say("Next:")
+        for command, what in _NEXT[max(cases) > 1 :]:
+            call.console.say(f"  {command:32}  {what}")
+    return code
+
+
+_NEXT = (
+    ("./xb demo --cases 1,2,3", "tries the limits too, on simulated cards (two minutes)"),
+    ('eval "$(./xb sim.status --env)"', "points any command at the simulated host"),
+    ("XB_REPO=… ./xb stages", "lists the stages of an operator checkout of yours"),
+    ("./xb sim.down", "stops the simulated host"),
+)
 
 
 def replay_directory(call: Call) -> ExitCode:
@@ -170,13 +184,13 @@ def clean_host(call: Call) -> ExitCode:
     return ExitCode.CANNOT_JUDGE if removal.left else ExitCode.PASSED
 
 
-def case_numbers(call: Call) -> list[int]:
-    """Return the case numbers of ``--cases``; all of them where it is not given.
+def case_numbers(call: Call, usual: str = "1,2,3") -> list[int]:
+    """Return the case numbers of ``--cases``, and those of ``usual`` where it is not given.
 
     Raises:
         UsageError: it is not a list of case numbers.
     """
-    text = call.text("cases") or "1,2,3"
+    text = call.text("cases") or usual
     words = [word.strip() for word in text.split(",")]
     if not all(word in ("1", "2", "3") for word in words):
         raise UsageError(f"--cases {text!r}: a comma list of 1, 2 and 3 is accepted")
