@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from xbtasks.checks import Status, Verdict
+from xbtasks.explanations import advice
 from xbtasks.reporting.console import one_line
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def _show_rows(title: str, rows: Sequence[Check], console: Console) -> None:
     console.say()
     console.say(title)
     console.say(grid(["STATUS", "CHECK", "DETAIL"], cells, paint=console.status))
+    for check_id in dict.fromkeys(row.id for row in rows if row.status is Status.FAIL):
+        console.say(f"  {check_id}: {advice(check_id)}")
 
 
 def _detail(row: Check) -> str:

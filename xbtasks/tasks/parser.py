@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["install"]
 
 
+_ASKING: Final = frozenset({"explain"})
+"""Tasks whose positional may be the name of a task: they tell about it."""
+
+
 class _Value(str):
     """What stood behind the ``=`` of a flag: its value, whatever it looks like."""
 
@@ -57,6 +61,9 @@ class _Machine(parser.ParseMachine):
             self.see_context(token)  # the next task, not the flag's value
             return
         missing = bool(self.context.missing_positional_args)
+        if missing and self.context.name in _ASKING and not token.startswith("-"):
+            self._strictly(super().handle, token)
+            return
         taken = self.waiting_for_flag_value and token not in self.context.flags
         if not missing or taken or not (token in self.contexts or token.startswith("-")):
             self._strictly(super().handle, token)

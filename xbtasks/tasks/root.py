@@ -124,6 +124,18 @@ def replay(call: Call) -> ExitCode:
     return replay_directory(call)
 
 
+@command(Option("name", "a check, a case, a backend, or preflight (default: a list)", positional=True))
+def explain(call: Call) -> ExitCode:
+    """Say what a check or a case means: why it matters, what often causes a red row, what to do next."""
+    from xbtasks.explanations import named, topics
+    from xbtasks.reporting.explaining import explained_document, show_explained
+
+    found = named(call.text("name")) if call.text("name") else topics()
+    call.document(explained_document(found))
+    show_explained(found, call.console)
+    return ExitCode.PASSED
+
+
 @command(
     Option("all", "also the staging directories' artifacts, images and build contexts", switch=True),
     groups=_EVERYTHING,
@@ -171,5 +183,5 @@ def test(call: Call) -> ExitCode:
 
 TASKS: Final = (
     *(stages, changed, knobs, preflight, build, verify, matrix),
-    *(replay, bundle, clean, demo, test),
+    *(explain, replay, bundle, clean, demo, test),
 )
