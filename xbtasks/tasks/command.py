@@ -73,6 +73,11 @@ class Call:
         return bool(self._given.get(name))
 
     @property
+    def wants_json(self) -> bool:
+        """Whether ``--json`` was given, with a file or without."""
+        return self._given.get("json") is not None
+
+    @property
     def settings(self) -> Settings:
         """The knobs, resolved once; warnings are printed then.
 

@@ -13,6 +13,7 @@ from xbtasks.matrix.resuming import find_matrix, locked, require_same
 from xbtasks.matrix.running import MatrixHost, MatrixRun, Pace
 from xbtasks.matrix.selection import chosen_cases, chosen_names
 from xbtasks.planning import case_knobs, discover_stages, make_plan
+from xbtasks.result import Result
 from xbtasks.session import new_run_id, run_directory, runs_directory, with_host
 from xbtasks.tasks.running import finish
 
@@ -42,16 +43,24 @@ class _Target:
 
 def run_matrix(call: Call) -> ExitCode:
     """Plan a matrix, show the plan or run it, and print its result."""
+    if call.text("emit"):
+        from xbtasks.tasks.emitting import emit_jobs
+
+        return emit_jobs(call)
     pace = Pace(_jobs(call.text("jobs")), fail_fast=call.switch("fail_fast"))
     discovery = discover_stages(call.settings)
     before = _before(call)
     note = read_note(before) if before else None
+    only = _stages(call, discovery) if note is None else ()
+    if call.switch("changed") and note is None and not only:
+        nothing = ((ExitCode.SKIPPED, "this branch touches none of these stages"),)
+        return finish(call, Result(run="", command="matrix", host="none", evidence="", errors=nothing))
     if call.switch("dry_run") and before is None:
-        return _dry_run(call, _matrix(call, discovery, note, "", Path("/nonexistent")), pace)
+        return _dry_run(call, _matrix(call, discovery, note, only, "", Path("/nonexistent")), pace)
     run_id = note.run if note else new_run_id()
     directory = before or run_directory(run_id)
     with locked(directory):
-        matrix = _matrix(call, discovery, note, run_id, directory)
+        matrix = _matrix(call, discovery, note, only, run_id, directory)
         if call.switch("dry_run"):
             return _dry_run(call, matrix, pace)
         try:
@@ -89,6 +98,7 @@ def _before(call: Call) -> Path | None:
     if not name:
         return None
     given = [f"--{flag}" for flag in _SELECTION if call.text(flag)]
+    given += ["--changed"] if call.switch("changed") else []
     if given:
         raise UsageError(
             f"--continue runs what is left of a matrix, {', '.join(given)} can't be given with it"
@@ -97,11 +107,16 @@ def _before(call: Call) -> Path | None:
 
 
 def _matrix(
-    call: Call, discovery: Discovery, note: MatrixNote | None, run_id: str, directory: Path
+    call: Call,
+    discovery: Discovery,
+    note: MatrixNote | None,
+    only: tuple[str, ...],
+    run_id: str,
+    directory: Path,
 ) -> MatrixRun:
     names = [stage.name for stage in discovery.stages]
     if note is None:
-        stages = chosen_names("--stages", call.text("stages"), names)
+        stages = only
         cases = chosen_cases(call.text("cases"), _case_numbers(discovery, stages))
     else:
         stages, cases = note.stages, note.cases
@@ -171,6 +186,14 @@ def _host(
         adopt=call.switch("adopt"),
     )
     return MatrixHost(target.name, settings, replace(plan, shared=True))
+
+
+def _stages(call: Call, discovery: Discovery) -> tuple[str, ...]:
+    """Return the stages that were chosen and, with ``--changed``, that the branch touches."""
+    from xbtasks.tasks.emitting import touched_names
+
+    chosen = chosen_names("--stages", call.text("stages"), [stage.name for stage in discovery.stages])
+    return touched_names(call, chosen, call.console)
 
 
 def _case_numbers(discovery: Discovery, stages: Sequence[str]) -> tuple[int, ...]:
