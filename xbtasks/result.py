@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from xbtasks.checks import CaseReport, Check, Status, Verdict
@@ -14,7 +15,16 @@ if TYPE_CHECKING:
     from xbtasks.elf.summary import ElfSummary
     from xbtasks.errors import XbError
 
-__all__ = ["SCHEMA", "ArtifactRecord", "BuildRecord", "Result", "error_result", "merge", "worst_exit"]
+__all__ = [
+    "SCHEMA",
+    "ArtifactRecord",
+    "BuildRecord",
+    "Result",
+    "error_result",
+    "merge",
+    "started",
+    "worst_exit",
+]
 
 SCHEMA = 1
 _ORDER = (ExitCode.INTERRUPTED, ExitCode.FAILED, ExitCode.CANNOT_JUDGE, ExitCode.USAGE, ExitCode.PASSED)
@@ -155,6 +165,14 @@ def merge(results: Iterable[Result], *, run: str, command: str, evidence: str) -
             for code, text in part.errors
         ),
     )
+
+
+def started(run: str) -> datetime | None:
+    """Return when the run of this id began; None for an id without a time."""
+    try:
+        return datetime.strptime(run[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def error_result(command: str, error: XbError) -> Result:

@@ -18,8 +18,9 @@ from xbtasks.result import SCHEMA, ArtifactRecord, BuildRecord, Result
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["from_json", "read_result"]
+__all__ = ["from_json", "read_file", "read_result"]
 
+_LARGEST = 256 * 1024 * 1024
 _OUTCOMES = ("built", "up to date", "failed")
 _E = TypeVar("_E", Status, Verdict, ExitCode)
 
@@ -31,15 +32,29 @@ def read_result(path: Path) -> Result:
         UsageError: it can't be read, or is no result document of this version.
     """
     try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+        document = json.loads(read_file(path))
     except (RecursionError, ValueError) as error:
         raise UsageError(f"{path} is not JSON: {error}") from error
     try:
         return from_json(document)
     except UsageError as error:
         raise UsageError(f"{path} is no result document: {error.message}") from error
+
+
+def read_file(path: Path) -> bytes:
+    """Return what the file ``path`` holds, where it is a plain file of a size that a document can have.
+
+    Raises:
+        UsageError: it can't be read.
+    """
+    try:
+        if not path.is_file():
+            raise UsageError(f"{path} can't be read: {'not a file' if path.exists() else 'it is not there'}")
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} can't be read: it is larger than any document")
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}") from error
 
 
 def from_json(document: object) -> Result:

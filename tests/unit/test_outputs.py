@@ -172,7 +172,7 @@ def test_a_form_is_imported_only_where_it_is_wanted(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [f"xbtasks.reporting.{name}" for name in ("junit", "outputs", "places")]
+    assert done.stdout.split() == [f"xbtasks.reporting.{name}" for name in ("junit", "outputs")]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -10,7 +10,16 @@ from typing import TextIO
 
 __all__ = ["Console", "PrefixedConsole", "one_line"]
 
-_COLOURS = {"PASS": "32", "FAIL": "31", "ERROR": "31", "WARN": "33", "SKIP": "33", "INFO": "36"}
+_COLOURS = {
+    "PASS": "32",
+    "FAIL": "31",
+    "ERROR": "31",
+    "WARN": "33",
+    "SKIP": "33",
+    "INFO": "36",
+    "BETTER": "32",
+    "WORSE": "31",
+}
 _COLOURED = re.compile(r"(\n|\x1b\[(?:0|3[1236])m)")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from xbtasks import __version__
 from xbtasks.checks import Status, Verdict
 from xbtasks.errors import ExitCode
+from xbtasks.places import places
 from xbtasks.reporting.markup import Markup, element, join
 from xbtasks.reporting.pagetables import (
     artifact_section,
@@ -28,7 +29,7 @@ from xbtasks.reporting.pagetables import (
     signed,
     time_section,
 )
-from xbtasks.reporting.places import places, started
+from xbtasks.result import started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

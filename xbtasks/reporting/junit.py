@@ -13,13 +13,14 @@ from xml.etree import ElementTree as ET
 
 from xbtasks.checks import Status, Verdict
 from xbtasks.errors import ExitCode
-from xbtasks.reporting.places import places, started
+from xbtasks.places import places
+from xbtasks.result import started
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from xbtasks.checks import CaseReport, Check
-    from xbtasks.reporting.places import Place
+    from xbtasks.places import Place
     from xbtasks.result import BuildRecord, Result
 
 __all__ = ["render"]

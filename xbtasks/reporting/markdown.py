@@ -10,13 +10,13 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.checks import Status, Verdict
-from xbtasks.reporting.places import case_numbers, places
+from xbtasks.places import case_numbers, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from xbtasks.checks import CaseReport, Check
-    from xbtasks.reporting.places import Place
+    from xbtasks.places import Place
     from xbtasks.result import BuildRecord, Result
 
 __all__ = ["render"]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from xbtasks.checks import Status, Verdict
 from xbtasks.errors import ExitCode
+from xbtasks.places import case_numbers
 from xbtasks.reporting.markup import Markup, element, join
-from xbtasks.reporting.places import case_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from xbtasks.checks import CaseReport, Check
     from xbtasks.elf.summary import ElfSummary
-    from xbtasks.reporting.places import Place
+    from xbtasks.places import Place
     from xbtasks.result import ArtifactRecord, BuildRecord
 
 __all__ = [

@@ -210,11 +210,11 @@ def _ask_stages(call: Call, discovery: Discovery) -> list[Stage]:
     return [discovery.stages[number - 1] for number in dict.fromkeys(chosen)]
 
 
-def finish(call: Call, result: Result) -> ExitCode:
-    """Print a result, write it in every form that was asked for, and return the exit code."""
+def finish(call: Call, result: Result, *, summary: bool = True) -> ExitCode:
+    """Print ``result``, write it in every form that was asked for, and return the exit code of the call."""
     try:
         show_result(result, call.console)
     except BrokenPipeError:
-        call.publish(result)  # the files are wanted although nobody reads the table any more
+        call.publish(result, summary=summary)  # the files are wanted although nobody reads the table any more
         raise
-    return call.publish(result)
+    return call.publish(result, summary=summary)

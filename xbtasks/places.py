@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from xbtasks.checks import CaseReport
     from xbtasks.result import ArtifactRecord, BuildRecord, Result
 
-__all__ = ["Place", "case_numbers", "places", "started"]
+__all__ = ["Place", "case_numbers", "places"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +61,3 @@ def places(result: Result) -> tuple[Place, ...]:
         )
 
     return tuple(at(number, *key) for number, key in enumerate(keys))
-
-
-def started(run: str) -> datetime | None:
-    """Return when a run of this id began, in UTC; None for an id without a time."""
-    try:
-        return datetime.strptime(run[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
-        return None

@@ -1,0 +1,88 @@
+"""Past runs: list them, show one, compare two."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from xbtasks.errors import ExitCode, UsageError
+from xbtasks.reporting.console import one_line
+from xbtasks.tasks.command import OUTPUTS, Call, Option, command
+
+if TYPE_CHECKING:
+    from xbtasks.runs import PastRun
+
+__all__ = ["diff", "show"]
+
+_RUN = "a run's id or the beginning of it, last, last~1 or a folder"
+
+
+@command(
+    Option("run", f"{_RUN} (none: list the runs)", positional=True),
+    Option("limit", "how many runs to list, the newest first; 0 lists all (default 20)"),
+    *OUTPUTS,
+)
+def show(call: Call) -> ExitCode:
+    """List past runs, or show one as it was shown then; ends with its exit code."""
+    from xbtasks.runs import find_run, past_runs
+    from xbtasks.session import runs_directory
+
+    directory = runs_directory()
+    name = call.text("run")
+    if name:
+        from xbtasks.tasks.running import finish
+
+        found = find_run(name, directory)
+        _warn(found)
+        if found.result is None:
+            raise UsageError(f"{found.directory} holds no result")
+        where = str(found.directory)  # the folder may have moved since
+        return finish(call, replace(found.result, evidence=where), summary=False)
+    from xbtasks.reporting.history import run_documents, show_runs
+
+    wanted = [form for form in call.outputs if form != "json"]
+    if wanted:
+        raise UsageError(f"--{wanted[0]} is of one run, and none is named", hint="inv report last names one")
+    runs, more = past_runs(directory, most=_limit(call))
+    call.document(run_documents(runs, more))
+    show_runs(runs, more, str(directory), call.console)
+    return ExitCode.PASSED
+
+
+@command(
+    Option("before", f"{_RUN} (default: last~1)", positional=True),
+    Option("after", f"{_RUN} (default: last)", positional=True),
+    Option("exit_code", "end with 1 when something differs, as git diff does", switch=True),
+)
+def diff(call: Call) -> ExitCode:
+    """Compare two runs: verdicts, checks, hooks lost or gained, NEEDED, GLIBC need, size."""
+    from xbtasks.compare import compare
+    from xbtasks.reporting.history import comparison_document, show_comparison
+    from xbtasks.runs import find_run
+    from xbtasks.session import runs_directory
+
+    directory = runs_directory()
+    before, after = (
+        find_run(call.text(name) or default, directory)
+        for name, default in (("before", "last~1"), ("after", "last"))
+    )
+    _warn(after)
+    if before.result is None or after.result is None:
+        raise UsageError("a run without a result can't be compared")
+    comparison = compare(before.result, after.result)
+    call.document(comparison_document(comparison))
+    show_comparison(comparison, call.console)
+    return ExitCode.FAILED if comparison.changes and call.switch("exit_code") else ExitCode.PASSED
+
+
+def _warn(found: PastRun) -> None:
+    if found.note:
+        print(f"note: {one_line(found.note)}", file=sys.stderr)
+
+
+def _limit(call: Call) -> int:
+    text = call.text("limit") or "20"
+    if not (text.isascii() and text.isdigit() and len(text) < 7):
+        raise UsageError(f"--limit {text!r}: a whole number is accepted, 0 for all")
+    return int(text)
