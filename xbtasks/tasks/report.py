@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.reporting.console import one_line
 from xbtasks.tasks.command import OUTPUTS, Call, Option, command
 
 if TYPE_CHECKING:
@@ -78,6 +77,8 @@ def diff(call: Call) -> ExitCode:
 
 def _warn(found: PastRun) -> None:
     if found.note:
+        from xbtasks.reporting.console import one_line
+
         print(f"note: {one_line(found.note)}", file=sys.stderr)
 
 
