@@ -104,8 +104,8 @@ def _look(result: Result) -> Result:
 def _part(note: MatrixNote, results: Mapping[str, Result], host: str, stage: str) -> Result | None:
     """Return what was found of one stage on one host, all attempts in one; None where there is nothing."""
     attempts = [unit for unit in note.units if (unit.host, unit.stage) == (host, stage)]
-    idle = {each.cell.case: each.report() for each in note.not_run if each.cell.host == host}
-    idle = {number: report for number, report in idle.items() if report.stage == stage}
+    ours = [each for each in note.not_run if (each.cell.host, each.cell.stage) == (host, stage)]
+    idle = {each.cell.case: each.report() for each in ours}
     reports: dict[int, CaseReport] = {}
     part = Result(note.run, note.command, host, "")
     for unit in attempts:

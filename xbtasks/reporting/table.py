@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections import Counter
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from xbtasks.checks import Status, Verdict
@@ -49,15 +50,16 @@ def grid(
 
 def show_result(result: Result, console: Console) -> None:
     """Print a run: its rows where one stage was run or a case failed, then a line for each case."""
-    several = len({case.stage for case in result.cases}) > 1
+    hosts = len({case.host for case in result.cases}) > 1
+    several = hosts or len({case.stage for case in result.cases}) > 1
     _show_preflight(result, console)
     for case in result.cases:
         if case.checks and (not several or case.verdict in (Verdict.FAIL, Verdict.ERROR)):
-            _show_rows(f"{case.id}  {case.title}  ({case.stage})", case.checks, console)
+            where = f"{case.stage} on {case.host}" if hosts else case.stage
+            _show_rows(f"{case.id}  {case.title}  ({where})", case.checks, console)
     if several:
         console.say()
-        headers = ["VERDICT", "STAGE", "CASE", "CHECKS", "TIME", "REASON"]
-        console.say(grid(headers, _summary(result.cases), paint=console.status))
+        console.say(_summary(result.cases, console, hosts=hosts))
     if result.artifacts and not several:
         artifacts = ((a.path, str(a.size), a.sha256) for a in result.artifacts)
         console.say()
@@ -93,9 +95,24 @@ def _detail(row: Check) -> str:
     return f"{row.detail} (expected {row.expected or 'nothing'}, observed {row.observed or 'nothing'})"
 
 
-def _summary(cases: Iterable[CaseReport]) -> Iterable[Sequence[str]]:
-    for case in cases:
-        yield case.verdict, case.stage, case.id, _counts(case.checks), f"{case.seconds:.1f} s", case.reason
+def _summary(cases: Sequence[CaseReport], console: Console, *, hosts: bool) -> str:
+    """Return a table with a line for each case; those not begun for one reason share a line."""
+    rows = []
+    for (verdict, host, stage, _, reason), group in groupby(cases, _line_of):
+        found = list(group)
+        ids = [found[0].id, *(case.id.rpartition("case")[2] for case in found[1:])]
+        seconds = sum(case.seconds for case in found)
+        time = f"{seconds:.1f} s" if seconds or found[0].checks else ""
+        where = [host or "none"] if hosts else []
+        rows.append([verdict, *where, stage, ", ".join(ids), _counts(found[0].checks), time, reason])
+    headers = ["VERDICT", *(["HOST"] if hosts else []), "STAGE", "CASE", "CHECKS", "TIME", "REASON"]
+    return grid(headers, rows, paint=console.status)
+
+
+def _line_of(case: CaseReport) -> tuple[str, str, str, str, str]:
+    """Return what is the same in all cases of one line."""
+    alone = case.id if case.checks or case.verdict is Verdict.PASS else ""
+    return case.verdict, case.host, case.stage, alone, case.reason
 
 
 def _counts(rows: Iterable[Check]) -> str:
@@ -114,7 +131,9 @@ def _counted(result: Result) -> str:
     if told:
         told[0] += f" of {len(result.cases)} cases"
     terms = [case.reason for case in result.cases if case.reason and case.verdict is Verdict.PASS]
-    parts = [", ".join(told), *dict.fromkeys(terms), *(text for _, text in result.errors)]
+    known = {case.reason for case in result.cases}
+    others = [text for _, text in result.errors if text not in known]
+    parts = [", ".join(told), *dict.fromkeys(terms), *others]
     return "; ".join(part for part in parts if part)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xbtasks.checks import Verdict
 from xbtasks.errors import ExitCode, UsageError
+from xbtasks.files import write_atomically
 from xbtasks.matrix.folder import read_note
 from xbtasks.matrix.hostsfile import read_hosts
 from xbtasks.matrix.resuming import find_matrix, locked, require_same
@@ -50,41 +54,34 @@ def run_matrix(call: Call) -> ExitCode:
     pace = Pace(_jobs(call.text("jobs")), fail_fast=call.switch("fail_fast"))
     discovery = discover_stages(call.settings)
     before = _before(call)
-    note = read_note(before) if before else None
-    only = _stages(call, discovery) if note is None else ()
-    if call.switch("changed") and note is None and not only:
-        nothing = ((ExitCode.SKIPPED, "this branch touches none of these stages"),)
-        return finish(call, Result(run="", command="matrix", host="none", evidence="", errors=nothing))
-    if call.switch("dry_run") and before is None:
-        return _dry_run(call, _matrix(call, discovery, note, only, "", Path("/nonexistent")), pace)
-    run_id = note.run if note else new_run_id()
-    directory = before or run_directory(run_id)
-    with locked(directory):
-        matrix = _matrix(call, discovery, note, only, run_id, directory)
+    with ExitStack() as held:
+        if before:
+            held.enter_context(locked(before))
+        note = read_note(before) if before else None
+        only = _stages(call, discovery) if note is None else ()
+        if call.switch("changed") and note is None and not only:
+            nothing = ((ExitCode.SKIPPED, "this branch touches none of these stages"),)
+            return finish(call, Result(run="", command="matrix", host="none", evidence="", errors=nothing))
+        run_id = note.run if note else new_run_id()
+        matrix = _matrix(call, discovery, note, only, run_id, before or run_directory(run_id))
+        held.callback(matrix.close)
         if call.switch("dry_run"):
             return _dry_run(call, matrix, pace)
-        try:
-            plan = matrix.plan(record=True)
-            result = matrix.run(plan, pace, yes=call.settings.yes)
-            (directory / "result.json").write_text(_document(result.to_json()))
-        finally:
-            matrix.close()
-    return finish(call, result)
-
-
-def _document(document: object) -> str:
-    import json
-
-    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+        if not before:
+            held.enter_context(locked(matrix.directory))
+        plan = matrix.plan(record=True)
+        result = matrix.run(plan, pace, yes=call.settings.yes)
+        write_atomically(str(matrix.directory / "result.json"), json.dumps(result.to_json(), indent=1) + "\n")
+    code = finish(call, result)
+    if any(case.verdict in (Verdict.ERROR, Verdict.SKIP) for case in result.cases):
+        call.console.say(f"  what has no verdict yet: inv matrix --continue {run_id}")
+    return code
 
 
 def _dry_run(call: Call, matrix: MatrixRun, pace: Pace) -> ExitCode:
     from xbtasks.reporting.plans import plan_document, show_plan
 
-    try:
-        plan = matrix.plan(record=False)
-    finally:
-        matrix.close()
+    plan = matrix.plan(record=False)
     show_plan(plan, matrix.hosts, call.console, jobs=pace.at_once(len(matrix.hosts)))
     call.document(plan_document(plan, matrix.hosts))
     if any(look.view.problem for look in plan.looks):

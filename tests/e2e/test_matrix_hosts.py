@@ -1,0 +1,367 @@
+"""A matrix over several hosts, each behind an sshd of its own: what befalls one leaves the others alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.elfkit import vgpu
+from tests.shimengine import ShimEngine
+from tests.sshd import Rig, Server, make_key
+from tests.workplace import PROJECT, Done, cells, make_checkout, program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STAGE = "xbuild-nvidia-cuda-13"
+OTHER = "xbuild-nvidia-cuda-12"
+DOCKERFILE = "\n".join(
+    f"FROM scratch AS {stage}\nCOPY pack/gpustack-operator/external/{stage} /out/libvgpu.so\n"
+    for stage in (OTHER, STAGE)
+)
+
+
+@dataclass
+class Fleet:
+    """Hosts that are cheap: an sshd and a stand-in for an engine each, and one checkout to build."""
+
+    rig: Rig
+    folder: Path
+    library: bytes
+    hosts: dict[str, ShimEngine] = field(default_factory=dict)
+    servers: dict[str, Server] = field(default_factory=dict)
+    lines: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        files = {f"pack/gpustack-operator/external/{stage}": b"source" for stage in (OTHER, STAGE)}
+        self.checkout = make_checkout(self.folder / "checkout", DOCKERFILE, files)
+
+    def add(self, name: str, *, seconds: float = 0, knobs: tuple[str, ...] = ()) -> ShimEngine:
+        """Add a host whose builds take ``seconds``."""
+        (self.folder / name).mkdir()
+        engine = ShimEngine.make(self.folder / name, {"/out/libvgpu.so": self.library}, seconds=seconds)
+        server = self.rig.server(environment=engine.environment)
+        self.rig.alias(name, server.port)
+        self.hosts[name], self.servers[name] = engine, server
+        self.lines[name] = [f"stage-dir: {engine.staging}", *knobs]
+        return engine
+
+    @property
+    def file(self) -> Path:
+        """The hosts file."""
+        text = "hosts:\n"
+        for name, knobs in self.lines.items():
+            text += f"- name: {name}\n  ssh: {name}\n  knobs:\n"
+            text += "".join(f"    {line}\n" for line in knobs)
+        file = self.folder / "hosts.yaml"
+        file.write_text(text)
+        return file
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("XB_", "DOCKER_", "SSH_AUTH"))
+        }
+        return {
+            **kept,
+            "XDG_STATE_HOME": str(self.folder / "state"),
+            "XDG_CONFIG_HOME": str(self.folder / "config"),
+            "XB_REPO": str(self.checkout),
+            "XB_SSH_CONFIG": str(self.rig.ssh_config),
+            "NO_COLOR": "1",
+            "COLUMNS": "200",
+        }
+
+    def argv(self, *words: str) -> list[str]:
+        return [str(program("inv")), "matrix", "--hosts-file", str(self.file), "--cases", "1", *words]
+
+    def matrix(self, *words: str, yes: bool = True) -> Done:
+        done = subprocess.run(
+            self.argv(*(["--yes"] if yes else []), *words),
+            cwd=PROJECT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        takes = (
+            "import os, signal, sys; signal.signal(2, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+        )
+        return subprocess.Popen(
+            [sys.executable, "-c", takes, *self.argv("--yes", *words)],
+            cwd=PROJECT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def newest(self) -> Path:
+        runs = (self.folder / "state/xbtasks/runs").glob("*")
+        return max(runs, key=lambda path: path.stat().st_mtime_ns)
+
+
+@pytest.fixture(scope="session")
+def library() -> bytes:
+    return vgpu()
+
+
+@pytest.fixture
+def fleet(rig: Rig, tmp_path: Path, library: bytes) -> Fleet:
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    return Fleet(rig, folder, library)
+
+
+def verdicts(document: dict[str, Any]) -> dict[str, str]:
+    return {
+        f"{case['host']} {case['stage'].rpartition('-')[2]}": case["verdict"] for case in document["cases"]
+    }
+
+
+def reasons(document: dict[str, Any]) -> dict[str, str]:
+    return {case["host"]: case["reason"] for case in document["cases"] if case["verdict"] == "ERROR"}
+
+
+def wait_for(what: Callable[[], object], child: subprocess.Popen[str]) -> None:
+    for _ in range(1200):
+        if what():
+            return
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.05)
+    raise AssertionError("it never came to that")
+
+
+def test_one_killed_one_hanging_one_with_another_key_and_three_unharmed(fleet: Fleet) -> None:
+    for name in ("a", "b", "c"):
+        fleet.add(name)
+    fleet.add("killed", seconds=60)
+    fleet.add("hanging", seconds=600)
+    fleet.add("other-key")
+    environment = {"XB_TIMEOUT": "20", "XB_BUILD_TIMEOUT": "8"}
+    fleet.lines["hanging"] += [f"{name[3:].lower()}: {value}" for name, value in environment.items()]
+    # the key that is on record for the last one is not its own
+    port = fleet.servers["other-key"].port
+    public = make_key(fleet.folder / "wrong").with_suffix(".pub").read_text().split()[:2]
+    fleet.rig.known_hosts.write_text(f"[127.0.0.1]:{port} {' '.join(public)}\n")
+
+    result = fleet.folder / "result.json"
+    child = fleet.start("--stages", STAGE, f"--json={result}", "--jobs", "6")
+    wait_for(lambda: fleet.hosts["killed"].builds, child)
+    fleet.servers["killed"].stop()
+    out, err = child.communicate(timeout=120)
+    assert child.returncode == 4, (out, err)
+    document = json.loads(result.read_text())
+    assert verdicts(document) == {
+        **{f"{name} 13": "PASS" for name in ("a", "b", "c")},
+        **{f"{name} 13": "ERROR" for name in ("killed", "hanging", "other-key")},
+    }
+    why = reasons(document)
+    assert "connection ended" in why["killed"]
+    assert "XB_BUILD_TIMEOUT" in why["hanging"]
+    assert "key" in why["other-key"]
+    assert "Traceback" not in out + err
+    table = [row for row in cells(out) if row[0] in ("PASS", "ERROR")]
+    assert {(row[0], row[1]) for row in table} >= {("PASS", "a"), ("ERROR", "killed"), ("ERROR", "other-key")}
+    # what was recorded says the same
+    replayed = subprocess.run(
+        [program("inv"), "replay", str(fleet.newest), "--json"],
+        cwd=PROJECT,
+        env=fleet.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert replayed.returncode == 4
+    assert verdicts(json.loads(replayed.stdout)) == verdicts(document)
+
+    # only what has no verdict is run again, once the hosts are well
+    engine = fleet.hosts["killed"]
+    (engine.folder / "engine/seconds").write_text("0")
+    (fleet.hosts["hanging"].folder / "engine/seconds").write_text("0")
+    fleet.rig.known_hosts.write_text("")
+    server = fleet.rig.server(environment=engine.environment, port=fleet.servers["killed"].port)
+    fleet.servers["killed"] = server
+    again = fleet_continue(fleet, fleet.newest.name, "--json")
+    assert again.code == 0, again.text
+    assert set(verdicts(again.document).values()) == {"PASS"}
+    assert len(again.document["cases"]) == 6
+    assert [fleet.hosts[name].builds for name in ("a", "b", "c")] == [1, 1, 1]
+    assert (fleet.newest / f"killed.{STAGE}.2").is_dir()
+    assert not (fleet.newest / f"a.{STAGE}.2").exists()
+
+
+def fleet_continue(fleet: Fleet, run: str, *words: str) -> Done:
+    done = subprocess.run(
+        [program("inv"), "matrix", "--continue", run, "--yes", *words],
+        cwd=PROJECT,
+        env=fleet.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_dead_host_is_dialled_once_and_its_stages_are_named(fleet: Fleet) -> None:
+    fleet.add("well")
+    fleet.add("dead")
+    fleet.servers["dead"].stop()
+    done = fleet.matrix("--json")
+    assert done.code == 4
+    assert verdicts(done.document) == {
+        "well 12": "PASS",
+        "well 13": "PASS",
+        "dead 12": "ERROR",
+        "dead 13": "ERROR",
+    }
+    assert "refuse" in reasons(done.document)["dead"]
+
+
+def test_nothing_is_done_without_a_word(fleet: Fleet) -> None:
+    engine = fleet.add("far")
+    done = fleet.matrix("--json", yes=False)
+    assert done.code == 2
+    assert f"not confirmed: far: build {OTHER} as image vgpu-build:12" in done.err
+    assert engine.builds == 0
+    assert not engine.staging.exists()
+    # what was asked can be continued with the answer
+    assert fleet_continue(fleet, fleet.newest.name).code == 0
+    assert engine.builds == 2
+
+
+def test_the_plan_alone_changes_nothing(fleet: Fleet) -> None:
+    engine = fleet.add("far")
+    fleet.add("near")
+    done = fleet.matrix("--dry-run", "--json", "--hosts", "f*", "--stages", "*-13", yes=False)
+    assert done.code == 0, done.text
+    (planned,) = done.document["units"]
+    assert (planned["host"], planned["stage"], planned["cases"]) == ("far", STAGE, [1])
+    assert (planned["build"], planned["sends"]) == ("there is no image yet", True)
+    assert done.document["asks"] == [{"host": "far", "what": f"build {STAGE} as image vgpu-build:13"}]
+    assert "It would ask before" in done.err
+    assert (engine.builds, engine.staging.exists()) == (0, False)
+    assert not (fleet.folder / "state/xbtasks/runs").exists()
+
+
+def test_after_a_failed_build_its_cases_are_skipped_and_fail_fast_begins_nothing_more(fleet: Fleet) -> None:
+    broken = fleet.add("broken")
+    broken.fail()
+    fleet.add("well", seconds=1)
+    done = fleet.matrix("--json", "--jobs", "1", "--fail-fast")
+    assert done.code == 1, done.text
+    assert set(verdicts(done.document).values()) == {"SKIP"}
+    said = {case["reason"].partition(":")[0] for case in done.document["cases"]}
+    assert said == {"the build failed", "not run"}
+    assert broken.builds + fleet.hosts["well"].builds == 1
+    broken.mend()
+    again = fleet_continue(fleet, fleet.newest.name, "--json")
+    assert again.code == 0, again.text
+    assert list(verdicts(again.document).values()) == ["PASS"] * 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_all_units_and_the_summary_is_printed(fleet: Fleet, number: signal.Signals) -> None:
+    fleet.add("quick")
+    slow = [fleet.add(name, seconds=300) for name in ("slow-1", "slow-2")]
+    child = fleet.start("--stages", STAGE)
+    state = fleet.folder / "state/xbtasks/runs"
+    wait_for(lambda: all(engine.builds for engine in slow), child)
+    wait_for(lambda: list(state.glob(f"*/quick.{STAGE}/result.json")), child)
+    begun = time.monotonic()
+    child.send_signal(number)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130, (out, err)
+    assert time.monotonic() - begun < 30
+    assert "Traceback" not in out + err
+    rows = {row[1]: row for row in cells(out) if row[0] in ("PASS", "ERROR")}
+    assert rows["quick"][0] == "PASS"
+    assert {rows[name][0] for name in ("slow-1", "slow-2")} == {"ERROR"}
+    assert "interrupted" in rows["slow-1"][-1]
+    for engine in slow:
+        wait_until_idle(engine)
+
+
+def wait_until_idle(engine: ShimEngine) -> None:
+    """Return when no process of the host runs any more."""
+    mark = f"HOME={engine.folder / 'home'}".encode()
+    for _ in range(200):
+        if not any(mark in words for words in _environments()):
+            return
+        time.sleep(0.05)
+    raise AssertionError("the build still runs")
+
+
+def _environments() -> list[list[bytes]]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            found.append(path.read_bytes().split(b"\0"))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_changed_input_is_not_continued(fleet: Fleet) -> None:
+    fleet.add("far").fail()
+    assert fleet.matrix("--stages", STAGE).code == 1
+    (fleet.checkout / f"pack/gpustack-operator/external/{STAGE}").write_text("changed")
+    done = fleet_continue(fleet, fleet.newest.name)
+    assert done.code == 2
+    assert f"{STAGE} has other inputs" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--hosts", "nope"), "--hosts: nothing is called 'nope'"),
+        (("--stages", "xbuild-nvidia-cuda-1"), "did you mean"),
+        (("--jobs", "0"), "--jobs '0'"),
+        (("--host", "me@far"), "both say where to run"),
+        (("--continue", "20200101-000000-abcdef"), "--cases can't be given with it"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything(fleet: Fleet, words: tuple[str, ...], said: str) -> None:
+    fleet.add("far")
+    done = fleet.matrix(*words)
+    assert done.code == 2
+    assert said in done.err
+    assert not (fleet.folder / "state/xbtasks/runs").exists()
+
+
+def test_what_is_continued_is_a_matrix(fleet: Fleet) -> None:
+    done = fleet_continue(fleet, "20200101-000000-abcdef")
+    assert done.code == 2
+    assert "'20200101-000000-abcdef' is no matrix" in done.err
+
+
+def test_a_hosts_file_in_the_checkout_is_refused(fleet: Fleet) -> None:
+    fleet.add("far")
+    inside = fleet.checkout / "hosts.yaml"
+    inside.write_text(fleet.file.read_text())
+    done = subprocess.run(
+        [program("inv"), "matrix", "--hosts-file", str(inside)],
+        cwd=PROJECT,
+        env=fleet.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "never stored in a project" in done.stderr
