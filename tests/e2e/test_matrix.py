@@ -42,13 +42,6 @@ def test_all_stages_twice_the_second_time_nothing_is_built(place: Workplace) -> 
     assert replayed.document["cases"] == second.document["cases"]
 
 
-def test_hardware_cases_of_one_backend_take_turns(place: Workplace) -> None:
-    done = place.inv("matrix", "--stages", "*-9-910b,*-8-910b", "--cases", "2", "--json", XB_IMAGE=None)
-    assert done.code == 0, done.text
-    assert [case["verdict"] for case in done.document["cases"]] == ["PASS", "PASS"]
-    assert place.left_over() == []
-
-
 def test_a_build_that_fails_skips_its_cases_and_leaves_the_others(place: Workplace) -> None:
     stages = ("xbuild-nvidia-cuda-8", "xbuild-nvidia-cuda-9")
     text = f"FROM {BASE} AS {stages[0]}\nRUN exit 3\nFROM {BASE} AS {stages[1]}\n{PASSING}\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +32,9 @@ from xbtasks.staging import Manifest
 
 if TYPE_CHECKING:
     from xbtasks.host.transfer import StreamPayload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LIBRARY = "/out/libvgpu.so"
 ENDED = "did not complete successfully"
@@ -616,3 +621,41 @@ def test_a_preflight_alone_runs_no_stage(world: World) -> None:
     assert world.host.steps == ["preflight"]
     assert result.exit_code == ExitCode.PASSED
     assert result.preflight
+
+
+# turns at what is shared with other runs
+
+
+def with_turns(world: World, plan: RunPlan) -> list[str]:
+    """Run ``plan`` and return its steps, with when its turn began and ended."""
+
+    @contextmanager
+    def turn() -> Iterator[None]:
+        world.host.steps.append("turn")
+        yield
+        world.host.steps.append("turn over")
+
+    tools = Tools("run-1", world.host, world.context, world.permission, world.keep, world.reporter, turn=turn)
+    result = perform(plan, tools, Result("run-1", plan.command, "local", "/evidence"))
+    assert [case.verdict for case in result.cases] == [Verdict.PASS]
+    return world.host.steps
+
+
+def test_a_run_builds_out_of_turn_and_stages_in_its_turn(world: World) -> None:
+    steps = with_turns(world, PLAN)
+    assert steps == ["preflight", "state", "context", "build", "read", "turn", "stage", "turn over"]
+
+
+def test_what_others_staged_meanwhile_is_seen_when_the_turn_comes(world: World) -> None:
+    built(world, THIRTEEN)
+    assert world.perform().exit_code is ExitCode.PASSED  # it is what is staged now
+    world.host.steps.clear()
+    plan = replace(PLAN, shared=True)
+
+    def restaged() -> None:
+        world.host.manifest = world.host.manifest.replace(THIRTEEN.stage.encode(), TWELVE.stage.encode())
+
+    world.host.before["file-0"] = restaged  # while this run reads its artifacts
+    steps = with_turns(world, plan)
+    assert steps == ["preflight", "state", "read", "turn", "again", "stage", "turn over"]
+    assert json.loads(world.host.manifest)["stage"] == THIRTEEN.stage
