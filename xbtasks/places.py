@@ -44,7 +44,7 @@ def _number(case: CaseReport) -> str:
 def places(result: Result) -> tuple[Place, ...]:
     """Return each stage on each host of ``result`` once."""
     found: tuple[BuildRecord | CaseReport | ArtifactRecord, ...]
-    found = (*result.builds, *result.cases, *result.artifacts)
+    found = (*result.cases, *result.builds, *result.artifacts)
     keys = dict.fromkeys((each.host or result.host, each.stage) for each in found)
 
     def at(number: int, host: str, stage: str) -> Place:

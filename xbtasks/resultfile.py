@@ -184,7 +184,7 @@ _EXITS = {
     Verdict.PASS: (ExitCode.PASSED,),
     Verdict.FAIL: (ExitCode.FAILED,),
     Verdict.SKIP: (ExitCode.SKIPPED,),
-    Verdict.ERROR: (ExitCode.USAGE, ExitCode.CANNOT_JUDGE, ExitCode.INTERRUPTED),
+    Verdict.ERROR: tuple(code for code in ExitCode if code not in (ExitCode.PASSED, ExitCode.SKIPPED)),
 }
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PastRun", "find_run", "past_runs"]
 
-_RESULT, _NOTE = "result.json", "run.json"
+_RESULT, _NOTE, _MATRIX = "result.json", "run.json", "matrix.json"
 _LAST = re.compile(r"last(?:~(\d{1,4}))?", re.ASCII)
 
 
@@ -136,7 +136,7 @@ def _past_run(folder: Path) -> PastRun:
     try:
         result = read_result(folder / _RESULT)
     except UsageError as error:
-        command, host, stages = _planned(folder / _NOTE)
+        command, host, stages = _planned(folder)
         if (folder / _RESULT).exists():
             note = error.message.replace(f"{folder}/", "")
         elif command:
@@ -148,10 +148,13 @@ def _past_run(folder: Path) -> PastRun:
     return PastRun(folder, when, result, result.command, result.host, stages)
 
 
-def _planned(path: Path) -> tuple[str, str, tuple[str, ...]]:
+def _planned(folder: Path) -> tuple[str, str, tuple[str, ...]]:
     """Return command, host and stages of a run that was begun; nothing where that can't be read."""
     try:
-        note = json.loads(read_file(path))
+        if (folder / _MATRIX).exists():
+            note = json.loads(read_file(folder / _MATRIX))
+            return str(note["command"]), ", ".join(map(str, note["hosts"])), tuple(map(str, note["stages"]))
+        note = json.loads(read_file(folder / _NOTE))
         plan = note["plan"]
         return str(plan["command"]), str(note["host"]), tuple(_stages(plan["stages"]))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, UsageError, ValueError):

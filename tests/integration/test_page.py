@@ -156,7 +156,7 @@ def test_a_screen_reader_gets_landmarks_and_tables_with_headers(browser: Browser
     assert roles.count("columnheader") == len(browser.driver.find_elements(By.CSS_SELECTOR, "thead th"))
     assert roles.count("rowheader") == len(browser.driver.find_elements(By.CSS_SELECTOR, "tbody th"))
     names = {node["name"]["value"] for node in nodes if node["role"]["value"] == "table"}
-    assert "Verdict of each case on each stage" in names
+    assert "Verdict of each case on each stage of a" in names
 
 
 CONTRAST = """

@@ -79,6 +79,18 @@ def test_a_damaged_or_foreign_folder_is_listed_with_a_note(
         find_run("20260102-030406", tmp_path)
 
 
+def test_a_matrix_that_was_stopped_is_named(tmp_path: Path) -> None:
+    directory = keep(tmp_path, "20260102-030406-bbbbbb", note=None)
+    note = {"command": "matrix", "hosts": ["a", "b"], "stages": [STAGE, OTHER]}
+    (directory / "matrix.json").write_text(json.dumps(note))
+    ((run,), _) = past_runs(tmp_path)
+    assert (run.command, run.host, run.stages) == ("matrix", "a, b", (STAGE, OTHER))
+    assert run.note == "no result: the run was stopped, or goes on"
+    (directory / "matrix.json").write_text("[]")
+    ((run,), _) = past_runs(tmp_path)
+    assert run.note.startswith("not a run")
+
+
 def test_what_is_no_run_at_all_harms_nothing(tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("x")
     (tmp_path / ".20260102-030405-aaaaaa.tmp").mkdir()

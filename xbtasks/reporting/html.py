@@ -140,8 +140,13 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "Engine", result.engine or "none answered"
     if result.run:
         yield "Run", element("code", result.run)
-    yield "Time on the host", f"{sum(_times(result)):.1f} s"
+    yield "Time on the host", _duration(sum(_times(result)))
     yield "Exit code", f"{int(result.exit_code)}: {_EXITS[result.exit_code]}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes >= 2 else f"{seconds:.1f} s"
 
 
 def _contents(result: Result) -> Iterator[tuple[str, str]]:

@@ -36,6 +36,7 @@ _OUTCOMES: Final = {"built": "PASS", "up to date": "PASS", "failed": "FAIL"}
 _ORDER: Final = (Status.FAIL, Status.WARN, Status.SKIP, Status.PASS, Status.INFO)
 _WORST: Final = (Verdict.FAIL, Verdict.ERROR, Verdict.SKIP, Verdict.PASS)
 _MOST_NAMES: Final = 2000
+_FEW_HOSTS: Final = 3
 
 
 def signed(word: str, *, text: str = "", class_: str = "status") -> Markup:
@@ -84,19 +85,36 @@ def _note(verdict: Verdict, anchor: str, name: str, reason: str) -> Markup:
 
 
 def grid_section(found: Sequence[Place]) -> Markup:
-    """Return the table of verdicts: a line for each stage, a column for each case, a group for each host."""
+    """Return the tables of verdicts, one for each host: a line for each stage, a column for each case."""
     numbers = case_numbers(found)
     hosts = tuple(dict.fromkeys(place.host for place in found))
+    if len(hosts) == 1:
+        table = _grid(found, numbers, "Verdict of each case on each stage")
+        return section("Overview", "overview", element("div", table, class_="card"))
+    folds = (_host_fold(found, host, numbers, few=len(hosts) <= _FEW_HOSTS) for host in hosts)
+    return section("Overview", "overview", *folds)
+
+
+def _host_fold(found: Sequence[Place], host: str, numbers: Sequence[str], *, few: bool) -> Markup:
+    """Return the table of one host behind a fold, open where something is wrong or hosts are few."""
+    here = [place for place in found if place.host == host]
+    counts = Counter(case.verdict for place in here for case in place.cases)
+    counts[Verdict.FAIL] += sum(build.outcome == "failed" for place in here for build in place.builds)
+    worst = next((verdict for verdict in _WORST if counts[verdict]), Verdict.SKIP)
+    worst = Verdict.PASS if worst is Verdict.SKIP and counts[Verdict.PASS] else worst
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _WORST if counts[verdict])
+    title = element("span", host, class_="title")
+    summary = element("summary", signed(worst), title, element("span", said, class_="soft"))
+    table = _grid(here, numbers, f"Verdict of each case on each stage of {host}")
+    return element(
+        "details", summary, table, class_="card", open=few or worst in (Verdict.FAIL, Verdict.ERROR)
+    )
+
+
+def _grid(found: Sequence[Place], numbers: Sequence[str], caption: str) -> Markup:
     heads = ["Stage", "Build", *(f"Case {number}" for number in numbers)]
-    bodies = []
-    for host in hosts:
-        here = [place for place in found if place.host == host]
-        title = element("th", f"on {host}", scope="rowgroup", role="rowheader", colspan=str(len(heads)))
-        group = [element("tr", title, class_="group", role="row")] if len(hosts) > 1 else []
-        lines = (_grid_line(place, numbers) for place in here)
-        bodies.append(element("tbody", *group, *lines, role="rowgroup"))
-    table = _table("Verdict of each case on each stage", heads, bodies, class_="grid")
-    return section("Overview", "overview", element("div", table, class_="card"))
+    body = element("tbody", *(_grid_line(place, numbers) for place in found), role="rowgroup")
+    return _table(caption, heads, [body], class_="grid")
 
 
 def _grid_line(place: Place, numbers: Iterable[str]) -> Markup:
