@@ -1,7 +1,7 @@
 """What every case and check means: data files beside the code that they explain, as values.
 
 ``checks.toml`` of :mod:`xbtasks.backends` has what all backends share, that of a backend's folder its
-own checks, that of :mod:`xbtasks.preflight` the rows about a host. Where two files explain the same check
+own checks and rows of preflight, that of :mod:`xbtasks.preflight` the other rows about a host. Where two files explain the same check
 of a backend, its own counts.
 """
 
@@ -82,12 +82,12 @@ class Topic:
 @cache
 def topics() -> tuple[Topic, ...]:
     """Return preflight and the cases of all backends, in the order of the backends."""
-    host = _read("xbtasks.preflight")
-    found = [_topic(PREFLIGHT, "What the host can do", host[PREFLIGHT], host["check"])]
-    shared = _read("xbtasks.backends")
+    host, shared = _read("xbtasks.preflight"), _read("xbtasks.backends")
+    own = {name: _read(f"xbtasks.backends.{name}") for name in BACKENDS}
+    rows = [*host["check"], *(row for each in own.values() for row in each.get(PREFLIGHT, []))]
+    found = [_topic(PREFLIGHT, "What the host can do", host[PREFLIGHT], rows)]
     for backend in BACKENDS.values():
-        own = _read(f"xbtasks.backends.{backend.name}")
-        found += [_case(backend, case, shared, own) for case in backend.cases]
+        found += [_case(backend, case, shared, own[backend.name]) for case in backend.cases]
     return tuple(found)
 
 
@@ -129,14 +129,14 @@ def _read(package: str) -> dict[str, Any]:
     try:
         text = files(package).joinpath("checks.toml").read_text("utf-8")
     except FileNotFoundError:  # a backend without checks of its own
-        return {"check": []}
+        return {}
     return tomllib.loads(text)
 
 
 def _case(backend: Backend, case: Case, shared: dict[str, Any], own: dict[str, Any]) -> Topic:
     number = str(case.number)
     about = own.get("case", {}).get(number) or shared.get("case", {}).get(number, {})
-    mine = [check for check in own["check"] if case.number in check["cases"]]
+    mine = [check for check in own.get("check", []) if case.number in check["cases"]]
     names = {check["name"] for check in mine}
     common = [
         check

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from xbtasks.backends.ascend.hardware import AscendFacts
     from xbtasks.backends.ascend.smi import Die
-    from xbtasks.backends.base import Platform
+    from xbtasks.backends.base import CardFacts, Platform
     from xbtasks.backends.nvidia.hardware import NvidiaFacts
     from xbtasks.backends.nvidia.smi import Gpu
     from xbtasks.hostprobe import Tool
@@ -188,8 +190,7 @@ class HostFacts:
     disk: DiskFacts
     staging: tuple[StagingFacts, ...]
     emulation: EmulationFacts
-    nvidia: NvidiaFacts
-    ascend: AscendFacts
+    accelerators: Mapping[str, CardFacts]
     noise: tuple[str, ...]
 
     @property
@@ -221,9 +222,19 @@ class HostFacts:
         return self.nvidia.gpus
 
     @property
+    def nvidia(self) -> NvidiaFacts:
+        """What there is of NVIDIA, for its own cases."""
+        return cast("NvidiaFacts", self.accelerators["nvidia"])
+
+    @property
     def npus(self) -> tuple[Die, ...]:
         """The NPU dies, as ``npu-smi info -m`` maps them; empty where npu-smi can't be used."""
         return self.ascend.dies
+
+    @property
+    def ascend(self) -> AscendFacts:
+        """What there is of Ascend, for its own cases."""
+        return cast("AscendFacts", self.accelerators["ascend"])
 
     def runs(self, platform: Platform) -> bool:
         """Whether a RUN of a stage for ``platform`` can be executed by the builder."""
@@ -238,15 +249,15 @@ class HostFacts:
         Raises:
             KeyError: no such backend.
         """
-        return {"nvidia": self.nvidia.cards, "ascend": self.ascend.usable}[backend]
+        return self.accelerators[backend].usable
 
     def chips(self, backend: str) -> tuple[str, ...]:
-        """Return the chips of ``backend`` as stage suffixes spell them (``910b``), or none where they don't.
+        """Return the chips of ``backend`` as stage suffixes spell them (``910b``), if they do.
 
         Raises:
             KeyError: no such backend.
         """
-        return {"nvidia": (), "ascend": self.ascend.families}[backend]
+        return self.accelerators[backend].chips
 
     def why_not_build(self, platform: Platform, *, cross_compiles: bool) -> str:
         """Return why a stage for ``platform`` can't be built on the host, or an empty string if it can.

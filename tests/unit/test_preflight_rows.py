@@ -38,13 +38,13 @@ ROWS = (
     "preflight.staging",
     "preflight.staging",
     "preflight.emulation",
+    "preflight.npu-smi",
+    "preflight.ascend-runtime",
+    "preflight.ascend-devices",
     "preflight.nvidia-smi",
     "preflight.nvidia-runtime",
     "preflight.nvidia-devices",
     "preflight.nvidia-mps",
-    "preflight.npu-smi",
-    "preflight.ascend-runtime",
-    "preflight.ascend-devices",
     "preflight.noise",
 )
 NVIDIA_CASES = "nvidia.case2 and nvidia.case3 unavailable"

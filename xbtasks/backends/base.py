@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
 
-__all__ = ["Artifact", "Backend", "Case", "Platform"]
+if TYPE_CHECKING:
+    from xbtasks.checks import Check
+    from xbtasks.host.step import Reply, Section
+    from xbtasks.hostfacts import EngineFacts
+
+__all__ = ["Artifact", "Backend", "CardFacts", "Case", "HostModule", "NoCards", "Platform"]
 
 
 class Platform(StrEnum):
@@ -55,13 +61,48 @@ class Artifact:
 class Case:
     """A numbered verification: its locked title, and how many cards it needs (0: none).
 
-    ``module`` is where a hardware case is judged (:mod:`xbtasks.hardware`), imported when it is run.
+    ``module`` is where a hardware case is judged (:mod:`xbtasks.hardware`), imported when it is run. With
+    ``rate`` it also measures the rate of compute, which ``--no-throttle`` leaves out.
     """
 
     number: int
     title: str
     cards: int
     module: str = ""
+    rate: bool = False
+
+
+class CardFacts(Protocol):
+    """What a host has of a vendor's cards."""
+
+    @property
+    def usable(self) -> int:
+        """How many cards a case can use."""
+
+    @property
+    def chips(self) -> tuple[str, ...]:
+        """The chips as stage suffixes spell them (``910b``), or none where they don't."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoCards:
+    """The cards of a vendor whose cards nobody looks for."""
+
+    usable: int = 0
+    chips: tuple[str, ...] = ()
+
+
+class HostModule(Protocol):
+    """The module that looks at a host's cards: its part of the preflight step, as facts and as rows."""
+
+    def sections(self, *, tool: int, look: int) -> tuple[Section, ...]:
+        """Return the questions; deadlines in seconds for a vendor's tool and for a look at files."""
+
+    def read(self, reply: Reply) -> CardFacts:
+        """Return what the answers say."""
+
+    def checks(self, facts: CardFacts, engine: EngineFacts) -> tuple[Check, ...]:
+        """Return the rows of preflight; none of them FAILs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +110,7 @@ class Backend:
     """A vendor whose runtime the stages build.
 
     ``stage_prefix`` + suffix is a stage's name and ``image_repository`` : suffix the tag of its image.
+    ``host`` is a `HostModule`, imported when a host is looked at; without one the host has no such cards.
     """
 
     name: str
@@ -78,6 +120,7 @@ class Backend:
     artifacts: tuple[Artifact, ...]
     card: str
     cases: tuple[Case, ...]
+    host: str = ""
 
     def case(self, number: int) -> Case | None:
         """Return the case of that number, or None."""

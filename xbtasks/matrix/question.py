@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xbtasks.backends import BACKENDS
 from xbtasks.errors import Refused
 
 if TYPE_CHECKING:
@@ -96,4 +97,6 @@ def _cards(plan: RunPlan, backend: str, case: int) -> str:
     knobs = plan.knobs
     if backend == "ascend":
         return f"NPU {knobs.npu} chip {knobs.chip}"
-    return f"GPU {knobs.gpu}" if case == 2 else f"GPUs {', '.join(knobs.gpus)}"
+    if backend == "nvidia":
+        return f"GPU {knobs.gpu}" if case == 2 else f"GPUs {', '.join(knobs.gpus)}"
+    return BACKENDS[backend].card

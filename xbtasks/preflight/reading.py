@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from xbtasks.backends.ascend import hardware as ascend
-from xbtasks.backends.base import Platform
-from xbtasks.backends.nvidia import hardware as nvidia
+from xbtasks.backends import BACKENDS, host_modules
+from xbtasks.backends.base import NoCards, Platform
 from xbtasks.hostfacts import DiskFacts, EmulationFacts, HostFacts, StagingFacts
 from xbtasks.hostprobe import Answers, one_line
 from xbtasks.preflight.docker import read_buildx, read_engine
@@ -33,6 +32,7 @@ def read_preflight(reply: Reply) -> HostFacts:
     Raises:
         LostReply: a section is missing.
     """
+    modules = host_modules()
     host = Answers(reply["host"])
     engine = read_engine(Answers(reply["engine"]))
     machine = one_line(host.first("machine"))
@@ -52,8 +52,7 @@ def read_preflight(reply: Reply) -> HostFacts:
             if section.name.startswith(_STAGING)
         ),
         emulation=_emulation(Answers(reply["binfmt"])),
-        nvidia=nvidia.read(reply),
-        ascend=ascend.read(reply),
+        accelerators={name: modules[name].read(reply) if name in modules else NoCards() for name in BACKENDS},
         noise=reply.noise,
     )
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.backends.ascend import hardware as ascend
+from xbtasks.backends import host_modules
 from xbtasks.backends.base import Platform
-from xbtasks.backends.nvidia import hardware as nvidia
 from xbtasks.checks import Check, Status
 from xbtasks.hostfacts import BuildxState, EngineState
 from xbtasks.hostprobe import one_line
@@ -44,8 +43,11 @@ def preflight_checks(facts: HostFacts, *, platform: Platform | None = None) -> t
         _disk(facts),
         *(_staging(facts, staging) for staging in facts.staging),
         _emulation(facts, platform),
-        *nvidia.checks(facts.nvidia, facts.engine),
-        *ascend.checks(facts.ascend, facts.engine),
+        *(
+            row
+            for name, module in host_modules().items()
+            for row in module.checks(facts.accelerators[name], facts.engine)
+        ),
         Check("preflight.noise", Status.INFO, f"lines of login noise around the reply, not read: {noise}"),
     )
     # A host's words stand in details: whatever they hold, a detail is one printable line.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xbtasks.backends.ascend import hardware as ascend
-from xbtasks.backends.nvidia import hardware as nvidia
+from xbtasks.backends import host_modules
 from xbtasks.host.step import Step
 from xbtasks.hostprobe import probe
 
@@ -108,7 +107,10 @@ def preflight_step(
                 for backend, directory in staging_directories.items()
             ),
             probe("binfmt", _BINFMT, deadlines.look, "/proc/sys/fs/binfmt_misc"),
-            *nvidia.sections(tool=deadlines.tool, look=deadlines.look),
-            *ascend.sections(tool=deadlines.tool, look=deadlines.look),
+            *(
+                section
+                for module in host_modules().values()
+                for section in module.sections(tool=deadlines.tool, look=deadlines.look)
+            ),
         ),
     )

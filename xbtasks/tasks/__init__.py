@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoke.collection import Collection
 
-from xbtasks.tasks import ascend, executor, hooks, nvidia, parser, report, root, sim
+from xbtasks.tasks import cases, executor, hooks, parser, report, root, sim
 
 __all__ = ["ns"]
 
@@ -18,8 +18,8 @@ reports.add_task(report.diff)
 ns = Collection()
 for task in root.TASKS:
     ns.add_task(task)
-ns.add_collection(Collection.from_module(ascend))
-ns.add_collection(Collection.from_module(nvidia))
+for backend in cases.collections():
+    ns.add_collection(backend)
 ns.add_collection(Collection.from_module(hooks))
 ns.add_collection(reports)
 ns.add_collection(Collection.from_module(sim))

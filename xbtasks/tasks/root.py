@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from xbtasks.backends import BACKENDS
 from xbtasks.errors import ExitCode
 from xbtasks.knobs.table import Group
 from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, OUTPUTS, REDACT, STAGE, Call, Option, command
@@ -16,7 +17,8 @@ _EVERYTHING = (Group.HOST, Group.BUILD, Group.ASCEND, Group.NVIDIA)
 
 
 @command(
-    Option("backend", "only the stages of this backend: ascend or nvidia"), groups=(Group.HOST, Group.BUILD)
+    Option("backend", f"only the stages of this backend: {' or '.join(BACKENDS)}"),
+    groups=(Group.HOST, Group.BUILD),
 )
 def stages(call: Call) -> ExitCode:
     """List the builder stages of the Dockerfile: pin, platforms, inputs, built or not."""

@@ -21,4 +21,5 @@ BACKEND = Backend(
         Case(2, "Inject + enpu-monitor", 1, "xbtasks.backends.ascend.case2"),
         Case(3, "Memory-quota enforcement", 1, "xbtasks.backends.ascend.case3"),
     ),
+    host="xbtasks.backends.ascend.hardware",
 )

@@ -60,7 +60,7 @@ class AscendFacts:
         return sum(die.sliceable for die in self.dies)
 
     @property
-    def families(self) -> tuple[str, ...]:
+    def chips(self) -> tuple[str, ...]:
         """The chips' names as stage suffixes spell them, without repeats."""
         return tuple(sorted({die.family for die in self.dies if die.family}))
 

@@ -15,7 +15,8 @@ BACKEND = Backend(
     card="GPU",
     cases=(
         Case(1, "Build artifacts + linking", 0),
-        Case(2, "Single-card inject + nvidia-smi", 1, "xbtasks.backends.nvidia.case2"),
+        Case(2, "Single-card inject + nvidia-smi", 1, "xbtasks.backends.nvidia.case2", rate=True),
         Case(3, "Multi-card per-device limits", 2, "xbtasks.backends.nvidia.case3"),
     ),
+    host="xbtasks.backends.nvidia.hardware",
 )

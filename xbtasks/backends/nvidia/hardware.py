@@ -58,9 +58,14 @@ class NvidiaFacts:
     mps: str
 
     @property
-    def cards(self) -> int:
+    def usable(self) -> int:
         """How many GPUs a case can use."""
         return sum(gpu.sliceable for gpu in self.gpus)
+
+    @property
+    def chips(self) -> tuple[str, ...]:
+        """None: NVIDIA's stages are named by the toolkit alone."""
+        return ()
 
     def cdi(self, engine: EngineFacts) -> bool:
         """Whether ``engine`` can be asked for nvidia.com/gpu devices."""
@@ -121,7 +126,7 @@ def _smi(facts: NvidiaFacts) -> Check:
     cards = "; ".join(_card(gpu) for gpu in facts.gpus)
     plural = "GPU" if len(facts.gpus) == 1 else "GPUs"
     detail = f"{len(facts.gpus)} physical {plural}, driver {facts.gpus[0].driver}: {cards}"
-    usable = facts.cards
+    usable = facts.usable
     if usable == 0:
         return Check(row, Status.WARN, f"{_CASES}: no GPU whose memory limit can be measured; {detail}")
     if usable == 1:
