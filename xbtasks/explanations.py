@@ -1,8 +1,8 @@
 """What every case and check means: data files beside the code that they explain, as values.
 
 ``checks.toml`` of :mod:`xbtasks.backends` has what all backends share, that of a backend's folder its
-own checks and rows of preflight, that of :mod:`xbtasks.preflight` the other rows about a host. Where two files explain the same check
-of a backend, its own counts.
+own checks and rows of preflight, that of :mod:`xbtasks.preflight` the other rows about a host. Where two
+files explain the same check of a backend, its own counts.
 """
 
 from __future__ import annotations
