@@ -16,12 +16,12 @@ from tests.workplace import SAMPLE, make_checkout
 from xbtasks.knobs.table import KNOBS
 from xbtasks.sessions import FIELD_STAGES
 from xbtasks.tasks import ns
-from xbtasks.tasks.completion import candidates
+from xbtasks.tasks.completion import candidates, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TASKS = {str(context.name): context for context in ns.to_contexts()}
+TASKS = names_of(ns.to_contexts())
 CORE = ParserContext(args=Program().core_args())
 NVIDIA = tuple(name for name in FIELD_STAGES if "nvidia" in name)
 
@@ -125,6 +125,9 @@ def test_runs_are_offered_the_newest_first(tmp_path: Path) -> None:
         os.utime(folder, (at, at))
     assert offered("matrix", "--continue", "") == ("newer", "older")
     assert [each.rpartition("/")[2] for each in offered("replay", "/")] == ["newer", "older"]
+    assert offered("report", "o") == offered("report.show", "o") == ("last", "newer", "older")
+    assert offered("report.diff", "newer", "o") == ("last", "newer", "older")
+    assert offered("report.diff", "newer", "older", "bui") == ("build",)
 
 
 @pytest.mark.parametrize("words", [["verify", ""], ["changed", "--base", ""], ["matrix", "--hosts", ""]])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from invoke.parser.context import ParserContext
 
-__all__ = ["candidates", "install"]
+__all__ = ["candidates", "install", "names_of"]
 
 _SCRIPTS: Final = Path(__file__).with_name("shells")
 _HARMLESS: Final = re.compile(r"[\w./@:+=,-]+\Z", re.ASCII)
@@ -37,9 +37,14 @@ def install() -> None:
 def _complete(names: Any, core: Any, initial_context: Any, collection: Any, parser: Any) -> NoReturn:
     del names, collection
     words = str(core.remainder).split(" ")
-    for each in candidates(words, parser.contexts, initial_context):
+    for each in candidates(words, names_of(parser.contexts.values()), initial_context):
         print(each)
     raise Exit
+
+
+def names_of(contexts: Iterable[ParserContext]) -> dict[str, ParserContext]:
+    """Return tasks by what may be typed for them: a collection's own name stands for its default task."""
+    return {str(name): each for each in contexts for name in (each.name, *each.aliases)}
 
 
 def _print_script(shell: str, names: Sequence[str]) -> None:
@@ -83,7 +88,7 @@ def candidates(
     if any(value.startswith(last) for value in found):
         return _harmless(found)
     if last in tasks:
-        place = _Place(tasks[last], _positional(tasks[last]), {})
+        place = _Place(tasks[last], next(iter(_positionals(tasks[last])), ""), {})
         return _harmless((*tasks, *(_values(place, place.argument) if place.argument else ())))
     return _harmless(name for name in tasks if name.startswith(last))
 
@@ -93,7 +98,8 @@ def _walk(
 ) -> tuple[_Place, dict[str, str]]:
     """Return where the words lead, and the flags that may stand there with their arguments' names."""
     task: ParserContext | None = None
-    positional, waiting = "", ""
+    positionals: list[str] = []
+    waiting = ""
     given: dict[str, str] = {}
     for word in words:
         flags = _flags(task or core)
@@ -111,18 +117,18 @@ def _walk(
                 waiting = flag
         elif word in tasks:
             task, given = tasks[word], {}
-            positional = _positional(task)
-        elif positional:
-            given[positional], positional = word, ""
-    return _Place(task, waiting or positional, given), _flags(task or core)
+            positionals = _positionals(task)
+        elif positionals:
+            given[positionals.pop(0)] = word
+    return _Place(task, waiting or next(iter(positionals), ""), given), _flags(task or core)
 
 
 def _flags(context: ParserContext) -> dict[str, str]:
     return {str(flag): str(argument.name) for flag, argument in context.flags.items()}
 
 
-def _positional(task: ParserContext) -> str:
-    return next((str(each.name) for each in task.positional_args), "")
+def _positionals(task: ParserContext) -> list[str]:
+    return [str(each.name) for each in task.positional_args]
 
 
 def _values(place: _Place, argument: str) -> tuple[str, ...]:

@@ -128,11 +128,15 @@ def _refs(_task: str, given: Mapping[str, str]) -> Iterable[str]:
 
 
 def _runs(task: str, _given: Mapping[str, str]) -> Iterable[str]:
-    """Return the newest runs first: folders, or the ids of matrices where those are asked for."""
+    """Return the newest runs first: their folders, or their ids where those are taken too."""
     from xbtasks.session import runs_directory
 
     runs = sorted(runs_directory().iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    return [path.name if task == "matrix" else str(path) for path in runs[:_NEWEST]]
+    return [str(path) if task in ("replay", "bundle") else path.name for path in runs[:_NEWEST]]
+
+
+def _reported(task: str, given: Mapping[str, str]) -> Iterable[str]:
+    return ("last", *_runs(task, given))
 
 
 def _topics(_task: str, _given: Mapping[str, str]) -> Iterable[str]:
@@ -158,6 +162,9 @@ _SOURCES: Final[Mapping[str, _Source]] = {
     "base": _refs,
     "emit": _emitted,
     "continue": _runs,
+    "run": _reported,
+    "before": _reported,
+    "after": _reported,
     "directory": _runs,
     "name": _topics,
 }
