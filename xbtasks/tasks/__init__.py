@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from invoke.collection import Collection
 
-from xbtasks.tasks import cases, completion, executor, hooks, parser, report, root, sim
+from xbtasks.tasks import cases, completion, executor, hooks, overview, parser, report, root, sim
 
 __all__ = ["ns"]
 
 parser.install()
 executor.install()
 completion.install()
+overview.install()
 
 reports = Collection("report")
 reports.add_task(report.show, default=True)

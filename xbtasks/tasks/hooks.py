@@ -20,7 +20,10 @@ __all__ = ["install", "uninstall"]
     json=False,
 )
 def install(call: Call) -> ExitCode:
-    """Add a pre-push hook to the operator checkout that says which stages to verify."""
+    """Say before each push which stages to verify.
+
+    Adds a pre-push hook to the repository of the operator checkout.
+    """
     from xbtasks.tasks.changes import install_hook
 
     return install_hook(call)
@@ -28,7 +31,7 @@ def install(call: Call) -> ExitCode:
 
 @command(groups=(Group.CHECKOUT,), json=False)
 def uninstall(call: Call) -> ExitCode:
-    """Remove the pre-push hook that hooks.install added."""
+    """Remove the hook that hooks.install added."""
     from xbtasks.tasks.changes import uninstall_hook
 
     return uninstall_hook(call)

@@ -21,7 +21,7 @@ _EVERYTHING = (Group.HOST, Group.BUILD, Group.ASCEND, Group.NVIDIA)
     groups=(Group.HOST, Group.BUILD),
 )
 def stages(call: Call) -> ExitCode:
-    """List the builder stages of the Dockerfile: pin, platforms, inputs, built or not."""
+    """List the builder stages: pin, platforms, built or not."""
     from xbtasks.planning import discover_stages, of_backend
     from xbtasks.reporting.listing import show_stages, stage_documents
     from xbtasks.session import built_states
@@ -41,7 +41,10 @@ def stages(call: Call) -> ExitCode:
     groups=(Group.CHECKOUT,),
 )
 def changed(call: Call) -> ExitCode:
-    """Tell which stages this branch touches, why, and what to run; uncommitted files count."""
+    """Say which stages this branch touches, and what to run.
+
+    From the merge base to the working tree: staged, unstaged and untracked files count.
+    """
     from xbtasks.tasks.changes import show_changed
 
     return show_changed(call)
@@ -49,7 +52,7 @@ def changed(call: Call) -> ExitCode:
 
 @command(groups=_EVERYTHING)
 def knobs(call: Call) -> ExitCode:
-    """List every knob, its value and where the value came from."""
+    """List every setting and where its value came from."""
     from xbtasks.knobs.settings import describe
     from xbtasks.reporting.listing import show_knobs
 
@@ -69,7 +72,7 @@ def preflight(call: Call) -> ExitCode:
 
 @command(STAGE, _REBUILD, _ADOPT, REDACT, *OUTPUTS, groups=_EVERYTHING)
 def build(call: Call) -> ExitCode:
-    """Build one stage, load its image and stage its artifacts."""
+    """Build one stage and stage its artifacts."""
     from xbtasks.tasks.running import named_stages, run_plan
 
     return run_plan(call, "build", named_stages(call), build=True)
@@ -87,7 +90,7 @@ def build(call: Call) -> ExitCode:
     groups=_EVERYTHING,
 )
 def verify(call: Call) -> ExitCode:
-    """Preflight, build if out of date, run the cases: one verdict for a stage."""
+    """Build if out of date, run the cases: one verdict."""
     from xbtasks.tasks.running import case_numbers, named_stages, run_plan
 
     return run_plan(call, "verify", named_stages(call), cases=case_numbers(call), build=True)
@@ -113,7 +116,10 @@ def verify(call: Call) -> ExitCode:
     groups=_EVERYTHING,
 )
 def matrix(call: Call) -> ExitCode:
-    """Verify stages side by side, on one host or several: one plan, one question, one summary."""
+    """Verify many stages side by side, on several hosts.
+
+    One plan (--dry-run shows it), one question, one summary; --emit writes CI jobs instead.
+    """
     from xbtasks.tasks.matrices import run_matrix
 
     return run_matrix(call)
@@ -123,7 +129,7 @@ def matrix(call: Call) -> ExitCode:
     Option("directory", "an evidence directory, as a run names it at its end", positional=True), *OUTPUTS
 )
 def replay(call: Call) -> ExitCode:
-    """Judge recorded evidence again, with no host."""
+    """Judge a recorded run again, with no host."""
     from xbtasks.tasks.running import replay_directory
 
     return replay_directory(call)
@@ -131,7 +137,7 @@ def replay(call: Call) -> ExitCode:
 
 @command(Option("name", "a check, a case, a backend, or preflight (default: a list)", positional=True))
 def explain(call: Call) -> ExitCode:
-    """Say what a check or a case means: why it matters, what often causes a red row, what to do next."""
+    """Say what a check means, and what to do if it is red."""
     from xbtasks.explanations import named, topics
     from xbtasks.reporting.explaining import explained_document, show_explained
 
@@ -147,7 +153,10 @@ def explain(call: Call) -> ExitCode:
     json=False,
 )
 def clean(call: Call) -> ExitCode:
-    """Remove what xbtasks left on the host: containers; with --all images, contexts, staged files too."""
+    """Remove what xbtasks left on the host.
+
+    Containers; with --all its images, contexts and staged files too.
+    """
     from xbtasks.tasks.running import clean_host
 
     return clean_host(call)
@@ -160,7 +169,7 @@ def clean(call: Call) -> ExitCode:
     *OUTPUTS,
 )
 def demo(call: Call) -> ExitCode:
-    """Build and verify all stages of the sample checkout on the simulated host (SIMULATED)."""
+    """Verify the sample's stages on the simulated host."""
     from xbtasks.tasks.running import run_demo
 
     return run_demo(call)
@@ -172,7 +181,7 @@ def demo(call: Call) -> ExitCode:
     json=False,
 )
 def bundle(call: Call) -> ExitCode:
-    """Pack the evidence of a run for others, hosts and users replaced: what a bug report needs."""
+    """Pack a run for a bug report, hosts and users replaced."""
     from xbtasks.tasks.running import bundle_directory
 
     return bundle_directory(call)
@@ -180,7 +189,10 @@ def bundle(call: Call) -> ExitCode:
 
 @command(Option("options", "options for pytest, such as '-k frame'"), json=False)
 def test(call: Call) -> ExitCode:
-    """Run the project's own tests; installs what they need on the first run."""
+    """Run the project's own tests.
+
+    What they need is installed into .venv on the first run.
+    """
     from xbtasks.tasks.development import run_tests
 
     return run_tests(call.text("options"))

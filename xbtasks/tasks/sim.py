@@ -13,7 +13,10 @@ _YES = Option("yes", "for scripts that say so everywhere; the simulated host nev
 
 @command(_YES, json=False)
 def up(call: Call) -> ExitCode:
-    """Start the private engine; fetches it on the first run. Nothing is installed."""
+    """Start the simulated host; nothing is installed.
+
+    Its engine is fetched on the first run.
+    """
     from xbtasks.sim import daemon
 
     status = daemon.up(call.console.say)
@@ -24,7 +27,10 @@ def up(call: Call) -> ExitCode:
 
 @command(_YES, Option("all", "the download cache and all state too", switch=True), json=False)
 def down(call: Call) -> ExitCode:
-    """Stop the private engine and remove what it made, but for the download cache."""
+    """Stop the simulated host and remove what it made.
+
+    The download cache stays, but for --all.
+    """
     from xbtasks.sim import daemon
 
     daemon.down(call.console.say, everything=call.switch("all"))
@@ -33,7 +39,7 @@ def down(call: Call) -> ExitCode:
 
 @command(Option("env", "print export lines that point xbtasks at the simulated host", switch=True))
 def status(call: Call) -> ExitCode:
-    """Say whether the private engine runs, and where."""
+    """Say whether the simulated host runs, and where."""
     from xbtasks.reporting.listing import show_sim
     from xbtasks.sim import daemon
 
@@ -49,7 +55,10 @@ def status(call: Call) -> ExitCode:
     Option("list", "name the variants and what must notice each, and run nothing", switch=True),
 )
 def mutants(call: Call) -> ExitCode:
-    """Try broken variants of the sample, which must fail in the named row, and good ones, which must pass."""
+    """Try broken variants of the sample, which must fail.
+
+    Each must fail in the row that names its fault, and the good ones must pass.
+    """
     from xbtasks.sim.mutants.catalogue import chosen
 
     variants = chosen(call.text("only"))
