@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.unit.result_samples import ARTIFACT, ELF, OTHER, RESULT, RESULTS, STAGE, case
 from xbtasks.checks import Check, Status, Verdict
@@ -25,6 +25,7 @@ def changes(before: Result, after: Result) -> dict[tuple[str, str], Change]:
     return named
 
 
+@settings(deadline=None)
 @given(RESULTS)
 def test_nothing_differs_from_itself(result: Result) -> None:
     assert compare(result, result).changes == ()

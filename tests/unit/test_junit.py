@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from junitparser import JUnitXml, TestSuite
 
 from tests.unit.result_samples import EMPTY, HOSTILE, RESULT, RESULTS, STAGE, hostile
@@ -87,6 +87,7 @@ def test_each_suite_says_which_run_it_was() -> None:
         assert properties["verdict"] == "FAIL"
 
 
+@settings(deadline=None)
 @given(RESULTS)
 def test_there_is_a_failure_or_error_exactly_where_the_run_failed_or_could_not_judge(result: Result) -> None:
     root = parsed(result)

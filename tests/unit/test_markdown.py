@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cmarkgfm import github_flavored_markdown_to_html
 from cmarkgfm.cmark import Options
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.result_samples import EMPTY, HOSTILE, OTHER, RESULT, STAGE, hostile
@@ -68,6 +68,7 @@ def test_hostile_text_stays_text(text: str) -> None:
     assert page.codes == [seen(code.replace("harmless", text)) for code in harmless.codes]
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_any_text_stays_text(text: str) -> None:
     page = Page(replace(hostile("harmless"), engine=text))

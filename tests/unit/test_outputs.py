@@ -107,6 +107,19 @@ def test_what_can_not_be_written_in_the_end_is_an_error_and_the_others_are_writt
     assert capsys.readouterr().err.count("No space left on device") == 1
 
 
+def test_a_form_that_can_not_be_made_does_not_take_the_others_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_result: Result) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(junit, "render", broken)
+    words = [f"--{form}={tmp_path / form}" for form in (*FORMS, "json")]
+    assert typed(*words) == 4
+    assert {path.name for path in tmp_path.iterdir()} == {*FORMS, "json"} - {"junit"}
+    assert "internal error" in capsys.readouterr().err
+
+
 def test_a_command_that_failed_before_it_had_a_result_is_a_failure_in_every_form(tmp_path: Path) -> None:
     words = [f"--{form}={tmp_path / form}" for form in FORMS]
     assert typed(*words, result=UsageError("no stage is named", hint="name one")) == 2

@@ -157,6 +157,15 @@ def test_a_comparison_is_a_document_too(capsys: pytest.CaptureFixture[str]) -> N
     assert (document["before"]["run"], document["after"]["verdict"]) == (BEFORE, "FAIL")
 
 
+def test_a_comparison_is_markdown_for_a_pull_request(tmp_path: Path) -> None:
+    target = tmp_path / "bump.md"
+    assert typed("report.diff", "--markdown", str(target)) == 0
+    text = target.read_text()
+    assert text.startswith("## PASS → FAIL: 3 worse, 3 changed\n")
+    assert "lost <code>cuMemAlloc_v2</code>" in text
+    assert f"<code>{'5' * 40}</code></td><td><code>{'7' * 40}</code>" in text
+
+
 def test_a_run_does_not_differ_from_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert typed("report.diff", "last", "last", "--exit-code") == 0
     assert "no difference; compared: 1 case and 1 artifact of both" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -37,6 +37,7 @@ def test_what_was_written_is_read_back_whole() -> None:
         VALIDATOR.validate(document(result))
 
 
+@settings(deadline=None)
 @given(RESULTS)
 def test_any_result_is_read_back_whole(result: Result) -> None:
     VALIDATOR.validate(document(result))
@@ -111,6 +112,7 @@ def test_no_key_is_optional_but_the_newer_ones_and_what_is_computed(path: tuple[
         from_json(whole)
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(PATHS),
     st.one_of(st.none(), st.integers(-9, 9), st.floats(), st.lists(st.none(), max_size=1)),
@@ -128,6 +130,7 @@ def test_a_value_of_another_type_is_refused_or_changes_nothing(
     assert (result.verdict, result.exit_code) == (RESULT.verdict, RESULT.exit_code)
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.text(max_size=3) | st.floats(), lambda x: st.lists(x, max_size=2)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from xbtasks.places import Place
     from xbtasks.result import BuildRecord, Result
 
-__all__ = ["render"]
+__all__ = ["code", "render", "table"]
 
 _SIGNS: Final = {
     "PASS": "✅",
@@ -76,7 +76,7 @@ def _head(result: Result) -> Iterator[str]:
     yield "<table>"
     for name, value in facts:
         if value:
-            yield f"<tr><th align=left>{name}</th><td>{_code(value)}</td></tr>"
+            yield f"<tr><th align=left>{name}</th><td>{code(value)}</td></tr>"
     yield "</table>"
     yield ""
     found = places(result)
@@ -95,13 +95,12 @@ def _grid(found: Sequence[Place]) -> Iterator[str]:
         "Build",
         *(f"Case {_plain(number)}" for number in numbers),
     ]
-    yield "<table>"
-    yield f"<tr>{''.join(f'<th align=left>{head}</th>' for head in heads)}</tr>"
-    for place in found:
-        cells = [*([_code(place.host)] if several else []), _code(place.stage), _build_cell(place.builds)]
-        cells += [_case_cell(place.numbered(number)) for number in numbers]
-        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-    yield "</table>"
+    yield from table(heads, (_grid_cells(place, numbers, host=several) for place in found))
+
+
+def _grid_cells(place: Place, numbers: Sequence[str], *, host: bool) -> Sequence[str]:
+    cells = [*([code(place.host)] if host else []), code(place.stage), _build_cell(place.builds)]
+    return [*cells, *(_case_cell(place.numbered(number)) for number in numbers)]
 
 
 def _build_cell(builds: Sequence[BuildRecord]) -> str:
@@ -123,16 +122,16 @@ def _details(result: Result) -> Iterator[str]:
     for place in found:
         for build in place.builds:
             if build.outcome == "failed":
-                where = f" on {_code(place.host)}" if several else ""
+                where = f" on {code(place.host)}" if several else ""
                 yield _fold(
-                    f"{_signed(Verdict.FAIL)} build of {_code(place.stage)}{where}", [_code(build.reason)]
+                    f"{_signed(Verdict.FAIL)} build of {code(place.stage)}{where}", [code(build.reason)]
                 )
     order = (Verdict.FAIL, Verdict.ERROR, Verdict.SKIP, Verdict.PASS)
     cases = [(place, case) for place in found for case in place.cases]
     for place, case in sorted(cases, key=lambda each: order.index(each[1].verdict)):
-        where = f" on {_code(place.host)}" if several else ""
-        title = f"{_signed(case.verdict)} {_code(case.id)} {_code(case.title)}, {_code(case.stage)}{where}"
-        reason = [f"<p>{_code(case.reason)}</p>"] if case.reason else []
+        where = f" on {code(place.host)}" if several else ""
+        title = f"{_signed(case.verdict)} {code(case.id)} {code(case.title)}, {code(case.stage)}{where}"
+        reason = [f"<p>{code(case.reason)}</p>"] if case.reason else []
         yield _fold(title, [*reason, *_table(case.checks)], open_=case.verdict is Verdict.FAIL)
 
 
@@ -147,11 +146,18 @@ def _table(rows: Iterable[Check]) -> list[str]:
         return []
     versus = any(row.expected or row.observed for row in ordered)
     heads = ("Status", "Check", "Detail", *(("Expected", "Observed") if versus else ()))
+    return table(heads, (_row_cells(row, versus=versus) for row in ordered))
+
+
+def _row_cells(row: Check, *, versus: bool) -> Sequence[str]:
+    texts = (row.id, row.detail, *((row.expected, row.observed) if versus else ()))
+    return (_signed(row.status), *map(code, texts))
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Return the lines of a table; its cells are Markdown already."""
     lines = ["<table>", f"<tr>{''.join(f'<th align=left>{head}</th>' for head in heads)}</tr>"]
-    for row in ordered:
-        texts = (row.id, row.detail, *((row.expected, row.observed) if versus else ()))
-        cells = (_signed(row.status), *map(_code, texts))
-        lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    lines += [f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for cells in rows]
     return [*lines, "</table>"]
 
 
@@ -159,7 +165,7 @@ def _signed(word: str, text: str = "") -> str:
     return f"{_SIGNS[word]} {text or word}"
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Return ``text`` as code, on one line, cut where it is very long."""
     plain = _plain(text)
     return f"<code>{plain}</code>" if plain else ""

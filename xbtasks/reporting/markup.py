@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Markup", "element", "join", "visible"]
 
-_VOID: Final = frozenset({"br", "link", "meta", "rect"})
+_VOID: Final = frozenset({"br", "link", "meta"})
 
 
 class Markup(str):

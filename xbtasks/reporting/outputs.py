@@ -44,6 +44,8 @@ def write_outputs(result: Result, wanted: Mapping[str, str]) -> tuple[XbError, .
             write_atomically(name, _render(form, result))
         except XbError as error:
             problems.append(error)
+        except Exception as error:  # noqa: BLE001 - a form that fails must not take the others with it
+            problems.append(XbError(f"--{form} {name}: internal error, please report it: {error!r}"))
     return tuple(problems)
 
 

@@ -52,6 +52,7 @@ def show(call: Call) -> ExitCode:
 @command(
     Option("before", f"{_RUN} (default: last~1)", positional=True),
     Option("after", f"{_RUN} (default: last)", positional=True),
+    Option("markdown", "write the comparison to this file as GitHub's Markdown, for a pull request"),
     Option("exit_code", "end with 1 when something differs, as git diff does", switch=True),
 )
 def diff(call: Call) -> ExitCode:
@@ -70,6 +71,11 @@ def diff(call: Call) -> ExitCode:
     if before.result is None or after.result is None:
         raise UsageError("a run without a result can't be compared")
     comparison = compare(before.result, after.result)
+    if call.outputs.get("markdown"):
+        from xbtasks.files import write_atomically
+        from xbtasks.reporting.bump import render
+
+        write_atomically(call.outputs["markdown"], render(comparison))
     call.document(comparison_document(comparison))
     show_comparison(comparison, call.console)
     return ExitCode.FAILED if comparison.changes and call.switch("exit_code") else ExitCode.PASSED
