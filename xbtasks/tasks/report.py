@@ -23,7 +23,10 @@ _RUN = "a run's id or the beginning of it, last, last~1 or a folder"
     *OUTPUTS,
 )
 def show(call: Call) -> ExitCode:
-    """List past runs, or show one as it was shown then; ends with its exit code."""
+    """List past runs, or show one again.
+
+    One that is shown looks as it did at its end, and the command ends with its exit code.
+    """
     from xbtasks.runs import find_run, past_runs
     from xbtasks.session import runs_directory
 
@@ -56,7 +59,11 @@ def show(call: Call) -> ExitCode:
     Option("exit_code", "end with 1 when something differs, as git diff does", switch=True),
 )
 def diff(call: Call) -> ExitCode:
-    """Compare two runs: verdicts, checks, hooks lost or gained, NEEDED, GLIBC need, size."""
+    """Compare two runs: what did a change do?
+
+    Verdicts and checks that changed, and for each artifact what the loader sees of it: hooks lost or gained,
+    NEEDED, GLIBC need, RPATH, size.
+    """
     from xbtasks.compare import compare
     from xbtasks.reporting.history import comparison_document, show_comparison
     from xbtasks.runs import find_run
