@@ -8,7 +8,7 @@ import secrets
 import sys
 import time
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from xbtasks.reporting.console import Console
 
 __all__ = [
+    "RUN_FOLDER",
     "Place",
     "built_states",
     "clean_run",
@@ -113,6 +114,8 @@ def run(
         transport = transport_to(settings, console)
         permission = _permission(settings, transport.label, plan, console)
         place = Place(run_directory(run_id), transport, permission)
+        if os.environ.get(RUN_FOLDER):
+            plan, place = _one_of_several(plan, place)
     transport = place.transport
     evidence = keep_evidence(place.directory, plan, run_id, transport.label)
     own = OwnSide(keep=lambda noted: evidence.write(_OWN_SIDE, noted))
@@ -233,6 +236,15 @@ def _names(transport: Transport) -> dict[str, list[str]]:
     with suppress(KeyError, OSError):  # not every user id has a name
         own.append(getpass.getuser())
     return {"hosts": [*hosts, here, here.partition(".")[0]], "users": [*users, *own]}
+
+
+def _one_of_several(plan: RunPlan, place: Place) -> tuple[RunPlan, Place]:
+    """Return plan and place of a run beside which other processes may use what it uses on its host."""
+    from xbtasks.matrix.turns import turn_of_processes
+
+    names = [(place.transport.label, *directory) for directory in plan.directories]
+    folder = runs_directory().parent / "turns"
+    return replace(plan, shared=True), replace(place, turn=lambda: turn_of_processes(folder, names))
 
 
 def new_run_id() -> str:

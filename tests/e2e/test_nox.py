@@ -40,10 +40,10 @@ def test_a_session_verifies_one_stage_with_flags_behind_it(place: Workplace) -> 
 @pytest.mark.parametrize(
     ("flags", "code", "said"),
     [
-        ((), 1, "a check failed (exit code 1)"),
-        (("--platform", "linux/riscv64"), 2, "refused, or wrong usage (exit code 2)"),
-        (("--cases", "2"), 3, "nothing was measured (exit code 3)"),
-        (("--stage-dir", "/proc/x"), 4, "could not judge (exit code 4)"),
+        ((), 1, "a check failed: nvidia.case1."),
+        (("--platform", "linux/riscv64"), 2, "refused, or wrong usage: platform from flag --platform"),
+        (("--cases", "2"), 3, "nothing was measured: nvidia.case2 skipped: needs 1 GPU, the host has 0"),
+        (("--stage-dir", "/proc/x"), 4, "could not judge: "),
     ],
 )
 def test_a_session_fails_for_every_other_verdict_and_says_which(
@@ -59,6 +59,7 @@ def test_a_session_fails_for_every_other_verdict_and_says_which(
     )
     assert done.code == 1, done.text
     assert f"{stage}: {said}" in done.text
+    assert f"(exit code {code})" in done.text
 
 
 def test_a_name_that_is_none_is_never_counted_as_run(place: Workplace) -> None:
@@ -73,3 +74,28 @@ def test_without_a_checkout_a_session_fails_and_says_what_to_do(place: Workplace
     assert "XB_REPO" in done.text
     assert "nox -s demo" in done.text
     assert place.evidence() == []
+
+
+def test_sessions_at_once_end_in_one_summary_and_one_folder(place: Workplace) -> None:
+    stages = ("xbuild-nvidia-cuda-12", "xbuild-nvidia-cuda-13")
+    cells = [f"case(stage='{stage}', case=1)" for stage in stages]
+    done = nox(place, "-j", "2", "-s", *cells, f"case(stage='{stages[0]}', case=4)", XB_IMAGE=None)
+    assert done.code != 0
+    assert "case=4" in done.text  # no such cell is offered
+    assert place.evidence() == []
+    done = nox(place, "-j", "2", "-s", *cells, XB_IMAGE=None)
+    assert done.code == 0, done.text
+    summary = done.out.rpartition(" VERDICT ")[2]
+    assert all(f"| {stage} " in summary for stage in stages)
+    (folder,) = place.evidence()
+    assert {path.name for path in folder.iterdir() if path.is_dir()} == {f"{stage}.case1" for stage in stages}
+    replayed = place.inv("replay", str(folder), "--json")
+    assert [case["verdict"] for case in replayed.document["cases"]] == ["PASS", "PASS"], replayed.text
+
+
+def test_the_matrix_is_a_session(place: Workplace) -> None:
+    done = nox(place, "-s", "matrix", "--", "--stages", "*-cuda-13", "--cases", "1", XB_IMAGE=None)
+    assert done.code == 0, done.text
+    (folder,) = place.evidence()
+    assert (folder / "matrix/matrix.json").is_file()
+    assert "xbuild-nvidia-cuda-13" in done.out.rpartition(" VERDICT ")[2]

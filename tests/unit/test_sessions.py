@@ -1,12 +1,29 @@
 from __future__ import annotations
 
+import json
+import multiprocessing
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.workplace import DOCKERFILE, SAMPLE, make_checkout
+from xbtasks.checks import CaseReport, Check, Status, Verdict
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.sessions import FIELD_STAGES, meaning, stage_names
+from xbtasks.matrix.folder import read_note
+from xbtasks.matrix.model import Unit
+from xbtasks.matrix.turns import turn_of_processes
+from xbtasks.result import Result, error_result
+from xbtasks.sessions import (
+    FIELD_STAGES,
+    case_cells,
+    close_group,
+    group_folder,
+    meaning,
+    put_together,
+    stage_names,
+)
 
 
 def test_the_fields_stages_are_those_of_the_sample() -> None:
@@ -41,3 +58,103 @@ def test_every_exit_code_has_a_meaning() -> None:
     assert all(f"exit code {int(code)}" in meaning(code) for code in ExitCode if code)
     assert "did not run to its end" in meaning(None)
     assert "did not run to its end" in meaning(-9)
+
+
+def test_cells_are_the_cases_that_a_stage_has() -> None:
+    cells = case_cells(FIELD_STAGES)
+    assert len(cells) == 21
+    assert cells[0] == ("xbuild-ascend-cann-8-910b", 1)
+    assert {number for _, number in cells} == {1, 2, 3}
+
+
+# what the sessions of one nox leave
+
+
+def test_the_sessions_of_one_nox_share_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    variables: dict[str, str] = {}
+    folder, typed = group_folder(variables)
+    assert typed
+    assert folder.parent == tmp_path / "xbtasks/runs"
+    assert not folder.exists()
+    # a child of this process finds it, and a nox that something else started does not take it for its own
+    monkeypatch.setattr("os.getppid", os.getpid)
+    assert group_folder(variables) == (folder, False)
+    monkeypatch.setattr("os.getppid", lambda: 1)
+    other, typed = group_folder(variables)
+    assert typed
+    assert other != folder
+
+
+STAGE = "xbuild-nvidia-cuda-13"
+ROW = (Check("nvidia.case1.mode", Status.PASS, "0644"),)
+
+
+def session(folder: Path, name: str, result: Result, *, run: bool = True) -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "result.json").write_text(json.dumps(result.to_json()))
+    if run:
+        (folder / name / "run.json").write_text("{}")
+
+
+def result(number: int, verdict: Verdict, reason: str = "", code: ExitCode = ExitCode.PASSED) -> Result:
+    rows = ROW if verdict is Verdict.PASS else ()
+    case = CaseReport(f"nvidia.case{number}", "t", STAGE, verdict, reason, 1.5, code, rows)
+    return Result("r", "verify", "local", "/e", cases=(case,))
+
+
+def test_what_sessions_found_is_put_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    session(tmp_path, "a", result(1, Verdict.PASS))
+    session(tmp_path, "b", result(2, Verdict.SKIP, "needs 1 GPU, the host has 0", ExitCode.SKIPPED))
+    session(tmp_path, "c", error_result("verify", UsageError("bad --mem")), run=False)
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/result.json").write_text("{")
+    close_group(tmp_path)
+    shown = capsys.readouterr().out
+    assert "nvidia.case1" in shown
+    assert "needs 1 GPU, the host has 0" in shown
+    assert "c: bad --mem" in shown
+    assert "counted as failed, nothing was measured: b" in shown
+    note = read_note(tmp_path)
+    assert note.units == (Unit("local", STAGE, (1,), "a"), Unit("local", STAGE, (2,), "b"))
+    assert json.loads((tmp_path / "result.json").read_text())["exit_code"] == ExitCode.USAGE
+
+
+def test_where_no_session_left_anything_nothing_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    close_group(tmp_path / "none")
+    assert put_together(tmp_path) is None
+    assert capsys.readouterr().out == ""
+
+
+def test_a_session_that_failed_tells_its_reason(tmp_path: Path) -> None:
+    session(tmp_path, "b", result(2, Verdict.SKIP, "needs 1 GPU", ExitCode.SKIPPED))
+    assert (
+        meaning(3, tmp_path / "b") == "nothing was measured: nvidia.case2 skipped: needs 1 GPU (exit code 3)"
+    )
+    assert meaning(3, tmp_path / "none") == meaning(3)
+
+
+def _takes_its_turn(folder: Path, log: Path, names: list[tuple[str, ...]]) -> None:
+    with turn_of_processes(folder, names), log.open("a") as stream:
+        stream.write("in\n")
+        stream.flush()
+        time.sleep(0.1)
+        stream.write("out\n")
+
+
+def test_processes_take_turns_at_what_they_share(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    names = [[("h", "nvidia", "/a"), ("h", "ascend", "/b")], [("h", "ascend", "/b"), ("h", "nvidia", "/a")]]
+    fork = multiprocessing.get_context("fork")
+    processes = [
+        fork.Process(target=_takes_its_turn, args=(tmp_path / "turns", log, each)) for each in names * 2
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(30)
+        assert process.exitcode == 0
+    assert log.read_text().split() == ["in", "out"] * 4

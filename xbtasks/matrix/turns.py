@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import os
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from xbtasks.errors import Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
-__all__ = ["Turns"]
+__all__ = ["Turns", "turn_of_processes"]
 
 
 class Turns:
@@ -38,3 +42,20 @@ class Turns:
             yield
         finally:
             lock.release()
+
+
+@contextmanager
+def turn_of_processes(folder: Path, names: Iterable[tuple[str, ...]]) -> Iterator[None]:
+    """Hold the locks called ``names`` against other processes of this machine; they are files in ``folder``.
+
+    Raises:
+        OSError: a lock can't be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        for name in sorted(set(names)):  # in one order everywhere, so that nobody waits for one who waits
+            digest = hashlib.sha256("\0".join(name).encode()).hexdigest()
+            handle = os.open(folder / digest[:32], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

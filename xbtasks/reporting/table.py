@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from xbtasks.reporting.console import Console
     from xbtasks.result import Result
 
-__all__ = ["grid", "show_result"]
+__all__ = ["grid", "show_result", "show_summary"]
 
 _NARROWEST = 30
 _COUNTED = (Status.PASS, Status.FAIL, Status.WARN, Status.SKIP)
@@ -66,6 +66,14 @@ def show_result(result: Result, console: Console) -> None:
         console.say(grid(["ARTIFACT", "BYTES", "SHA256"], artifacts))
     console.say()
     _show_verdict(result, _counted(result) if several else result.reason, console)
+
+
+def show_summary(result: Result, console: Console) -> None:
+    """Print a line for each case, and the verdict of all."""
+    console.say()
+    console.say(_summary(result.cases, console, hosts=len({case.host for case in result.cases}) > 1))
+    console.say()
+    _show_verdict(result, _counted(result), console)
 
 
 def _show_preflight(result: Result, console: Console) -> None:

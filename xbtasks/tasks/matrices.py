@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,7 +75,8 @@ def run_matrix(call: Call) -> ExitCode:
         write_atomically(str(matrix.directory / "result.json"), json.dumps(result.to_json(), indent=1) + "\n")
     code = finish(call, result)
     if any(case.verdict in (Verdict.ERROR, Verdict.SKIP) for case in result.cases):
-        call.console.say(f"  what has no verdict yet: inv matrix --continue {run_id}")
+        name = run_id if matrix.directory.name == run_id else str(matrix.directory)
+        call.console.say(f"  what has no verdict yet: inv matrix --continue {shlex.quote(name)}")
     return code
 
 
