@@ -100,7 +100,7 @@ def group_folder(environ: MutableMapping[str, str]) -> tuple[Path, bool]:
 
     from xbtasks.session import new_run_id, runs_directory
 
-    parent, _, folder = environ.get(_GROUP, "").partition(":")
+    parent, _, folder = environ.setdefault(_GROUP, "").partition(":")
     if folder and parent == str(os.getppid()):
         return Path(folder), False
     made = runs_directory() / new_run_id()
