@@ -176,7 +176,12 @@ def test_a_simulated_run_says_so_before_anything_else() -> None:
     [
         (RESULT, "Of 5 cases, 1 passed, 1 failed, 1 could not be judged, 2 not measured."),
         (replace(RESULT, cases=RESULT.cases[2:3]), "Of 1 case, 1 passed."),
-        (EMPTY, "not measured"),
+        (EMPTY, "No case was run."),
+        (replace(EMPTY, command="preflight"), "Only the host was looked at: no stage was judged."),
+        (
+            replace(EMPTY, command="build", builds=RESULT.builds[:1]),
+            "No case was run: this says nothing of what was built.",
+        ),
     ],
 )
 def test_the_first_sentence_says_how_many_cases_ended_how(result: Result, said: str) -> None:

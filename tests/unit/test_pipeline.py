@@ -14,6 +14,7 @@ from tests.unit.fakehost import FakeImage, HostInMemory, bad, good, labels
 from tests.unit.preflight_replies import FakeHost, section
 from xbtasks.checks import Status, Verdict
 from xbtasks.context import archive
+from xbtasks.elf.summary import summarize
 from xbtasks.errors import (
     CannotJudge,
     DeadlineExceeded,
@@ -141,6 +142,7 @@ def test_a_stage_is_built_staged_and_judged(world: World) -> None:
     assert world.host.steps == ["preflight", "state", "context", "build", "read", "stage"]
     assert [(each.outcome, each.reason) for each in result.builds] == [("built", "there is no image yet")]
     assert [(each.path, each.size) for each in result.artifacts] == [(LIBRARY, len(vgpu()))]
+    assert [(each.pin, each.elf) for each in result.artifacts] == [(THIRTEEN.pin, summarize(vgpu()))]
     assert world.host.containers == {}
     assert world.sent == [THIRTEEN.stage]
     assert world.kept.keys() == {f"{THIRTEEN.stage}.log"}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.elfkit import vgpu
+from tests.elfkit import DCMI, vgpu, vruntime
 from tests.unit.result_samples import EMPTY, HOSTILE, RESULT, RESULTS, hostile
 from tests.workplace import PROJECT
 from xbtasks.elf.summary import summarize
@@ -221,5 +221,10 @@ def test_an_artifact_s_facts_are_those_of_its_bytes() -> None:
     assert (before.soname, before.type, before.rpath) == ("libvgpu.so", "shared library", None)
     assert set(before.exported) - set(after.exported) == {"cuMemAlloc_v2"}
     assert "getenv@GLIBC_2.2.5" in before.imports
+    assert "getenv@GLIBC_2.2.5" not in before.weak_imports
+    weak = summarize(vruntime())
+    assert weak is not None
+    assert set(DCMI) <= set(weak.weak_imports)
+    assert not set(DCMI) & set(weak.imports)
     assert summarize(b"\x7fELF") is None
     assert summarize(b"#!/bin/sh\n") is None

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from xbtasks import __version__
 from xbtasks.checks import Status, Verdict
-from xbtasks.errors import ExitCode
 from xbtasks.places import places
 from xbtasks.reporting.markup import Markup, element, join
 from xbtasks.reporting.pagetables import (
@@ -29,6 +28,7 @@ from xbtasks.reporting.pagetables import (
     signed,
     time_section,
 )
+from xbtasks.reporting.words import EXITS, sentence
 from xbtasks.result import started
 
 if TYPE_CHECKING:
@@ -45,20 +45,6 @@ _MEANING: Final = {
     Verdict.SKIP: "not measured",
     Status.WARN: "worth knowing; changes no verdict",
     Status.INFO: "for the record",
-}
-_ENDED: Final = {
-    Verdict.PASS: "passed",
-    Verdict.FAIL: "failed",
-    Verdict.ERROR: "could not be judged",
-    Verdict.SKIP: "not measured",
-}
-_EXITS: Final = {
-    ExitCode.PASSED: "passed",
-    ExitCode.FAILED: "a check or a build failed",
-    ExitCode.USAGE: "wrong usage or refused",
-    ExitCode.SKIPPED: "nothing was measured",
-    ExitCode.CANNOT_JUDGE: "could not judge",
-    ExitCode.INTERRUPTED: "interrupted",
 }
 _MOST_NOTES: Final = 12
 _MOST_HOSTS: Final = 3
@@ -108,7 +94,7 @@ def _header(result: Result) -> Iterator[Markup]:
     found = places(result)
     stages = len({place.stage for place in found})
     on = f" of {stages} stages" if stages > 1 else ""
-    title = element("div", element("h1", f"xbtasks {result.command}{on}"), element("p", _sentence(result)))
+    title = element("div", element("h1", f"xbtasks {result.command}{on}"), element("p", sentence(result)))
     yield element("div", signed(result.verdict, class_="word"), title, class_="hero")
     facts = (element("div", element("dt", name), element("dd", value)) for name, value in _facts(result))
     yield element("dl", *facts, class_="facts card")
@@ -121,16 +107,6 @@ def _header(result: Result) -> Iterator[Markup]:
     yield element("nav", element("ul", *items), aria_label="Sections")
 
 
-def _sentence(result: Result) -> str:
-    """Return how many cases ended how, in words."""
-    counts = Counter(case.verdict for case in result.cases)
-    total = len(result.cases)
-    if not total:
-        return _MEANING[result.verdict] if result.verdict is Verdict.SKIP else ""
-    parts = (f"{counts[each]} {word}" for each, word in _ENDED.items() if counts[each])
-    return f"Of {total} case{'' if total == 1 else 's'}, {', '.join(parts)}."
-
-
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
     begun = started(result.run)
     if begun is not None:
@@ -140,8 +116,9 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "Engine", result.engine or "none answered"
     if result.run:
         yield "Run", element("code", result.run)
-    yield "Time on the host", _duration(sum(_times(result)))
-    yield "Exit code", f"{int(result.exit_code)}: {_EXITS[result.exit_code]}"
+    if any(_times(result)):
+        yield "Time on the host", _duration(sum(_times(result)))
+    yield "Exit code", f"{int(result.exit_code)}: {EXITS[result.exit_code]}"
 
 
 def _duration(seconds: float) -> str:

@@ -89,7 +89,9 @@ def _suites(result: Result) -> Iterator[_Suite]:
     for place in places(result):
         name = f"{place.host}: {place.stage}" if several else place.stage
         yield _Suite(name, place.host, tuple(_tests(place)))
-    yield _Suite("run", result.host, tuple(_error_test(code, text) for code, text in result.errors))
+    errors = enumerate(result.errors, 1)
+    tests = tuple(_error_test(f"{result.command} {number}", *error) for number, error in errors)
+    yield _Suite("run", result.host, tests)
 
 
 def _tests(place: Place) -> Iterator[_Test]:
@@ -115,9 +117,10 @@ def _case_test(case: CaseReport) -> _Test:
     return _Test(case.stage, name, case.verdict, case.reason, kind, case.seconds, case.checks)
 
 
-def _error_test(code: ExitCode, text: str) -> _Test:
+def _error_test(name: str, code: ExitCode, text: str) -> _Test:
+    """Return what could not be done; its name is the same from run to run, so that readers can follow it."""
     verdict = Verdict.FAIL if code is ExitCode.FAILED else Verdict.ERROR
-    return _Test("run", text.partition(":")[0][:100] or "error", verdict, text, code.name)
+    return _Test("run", name, verdict, text, code.name)
 
 
 def _suite_element(suite: _Suite, number: int, result: Result) -> ET.Element:

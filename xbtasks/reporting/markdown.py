@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from xbtasks.checks import Status, Verdict
 from xbtasks.places import case_numbers, places
+from xbtasks.reporting.words import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -59,6 +60,8 @@ def render(result: Result, *, room: int | None = None) -> str:
 
 def _head(result: Result) -> Iterator[str]:
     yield f"## {_SIGNS[result.verdict]} {result.verdict}"
+    yield ""
+    yield sentence(result)
     yield ""
     if result.simulated:
         yield "> [!WARNING]"
