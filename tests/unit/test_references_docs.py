@@ -317,6 +317,7 @@ CONTRACTS: Final[dict[str, Callable[[Block], None]]] = {
     "nvidia.log-lines": nvidia_log_lines,
     "nvidia.throttle": nvidia_throttle,
     "exit-codes": exit_codes,
+    "exit-codes-ci": exit_codes,
 }
 
 MARKED: Final = [
@@ -356,6 +357,21 @@ def test_links_lead_somewhere(path: Path) -> None:
         if not there.exists() or (anchor and anchor not in read_page(there).anchors):
             wrong.append(link)
     assert wrong == []
+
+
+CONSOLES: Final = [
+    (path.name, block) for path in PAGES for block in read_page(path).blocks if block.language == "console"
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "block"), CONSOLES, ids=[f"{page}:{block.line}" for page, block in CONSOLES]
+)
+def test_commands_on_a_page_are_run_by_a_test_or_say_why_not(page: str, block: Block) -> None:
+    kind, _, what = block.mark.partition(": ")
+    assert kind in ("run", "norun"), f"{page}:{block.line} has no mark"
+    assert kind == "norun" or what in ("sim", "ssh", "toy")
+    assert all(line.startswith("$ ") for line in block.text.splitlines())
 
 
 IDS: Final = re.compile(r"`((?:nvidia|ascend)\.case\d\.[a-z0-9-]+|preflight\.(?!rows)[a-z-]+)`")
