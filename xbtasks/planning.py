@@ -147,9 +147,13 @@ def stage_plan(settings: Settings, discovery: Discovery, stage: Stage) -> StageP
 
 def _commit(discovery: Discovery) -> str:
     """Return the checkout's commit, with ``-dirty`` where files differ from it; empty without git."""
+    import os
     import subprocess
 
+    from xbtasks.history.git import clean_environment
+
     git = ["git", "-C", str(discovery.repo)]
+    environment = clean_environment(os.environ)
     try:
         head, status = (
             subprocess.run(
@@ -159,6 +163,7 @@ def _commit(discovery: Discovery) -> str:
                 capture_output=True,
                 text=True,
                 timeout=30,
+                env=environment,
             )
             for words in (["rev-parse", "--verify", "HEAD"], ["status", "--porcelain", "--", "."])
         )

@@ -92,6 +92,7 @@ def test_the_plan_of_a_run_holds_what_is_touched(repo: Repository) -> None:
     said = inv(repo, "--changed", "--dry-run", "--cases", "1").text
     assert "xbuild-nvidia-cuda-12" in said
     assert "ascend" not in said
+    assert "to run:" not in said  # it is run
 
 
 def test_the_example_for_github_finds_what_a_pull_request_touches(repo: Repository, tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def touched_document(touched: Touched) -> dict[str, object]:
     }
 
 
-def show_touched(touched: Touched, console: Console) -> None:
-    """Print the stages with their reasons, what else is to be said, and the commands to run."""
+def show_touched(touched: Touched, console: Console, *, commands: bool = True) -> None:
+    """Print the stages with their reasons, what else is to be said, and with ``commands`` what to run."""
     base = touched.divergence.base
     chosen = " (the default)" if base.default else ""
     merge_base = touched.divergence.merge_base[:12]
@@ -84,10 +84,12 @@ def show_touched(touched: Touched, console: Console) -> None:
         console.say()
     for note in notes:
         console.say(f"note: {one_line(note)}")
-    console.say()
     if not touched.commands:
+        console.say()
         console.say("nothing to do: no stage is touched")
+    if not touched.commands or not commands:
         return
+    console.say()
     console.say("to run:")
     for command in touched.commands:
         console.say(f"  {command}")

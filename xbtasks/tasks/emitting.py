@@ -54,6 +54,6 @@ def touched_names(call: Call, names: Sequence[str], console: Console) -> tuple[s
     from xbtasks.reporting.changes import show_touched
 
     touched = touched_by(call)
-    show_touched(touched, console)
+    show_touched(touched, console, commands=False)
     found = {stage.name for stage in touched.stages}
     return tuple(name for name in names if name in found)
