@@ -81,6 +81,9 @@ def test_flags_of_the_task_and_before_it_of_the_program() -> None:
         (["verify", "--gpu", ""], ["auto"]),
         (["verify", "--cases", ""], ["1", "2", "3"]),
         (["matrix", "--emit", ""], ["github", "gitlab", "json"]),
+        (["verify", "--cases", "1,"], ["1,2", "1,3"]),
+        (["matrix", f"--stages={NVIDIA[0]},xbuild-nv"], [f"--stages={NVIDIA[0]},{NVIDIA[1]}"]),
+        (["verify", "--mode", "local,"], []),
         (["matrix", "--emit=git"], ["--emit=github", "--emit=gitlab"]),
         (["explain", "nvidia.case3"], ["nvidia.case3"]),
         (["verify", "--repo", ""], []),  # files

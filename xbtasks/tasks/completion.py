@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["candidates", "install", "names_of"]
 
 _SCRIPTS: Final = Path(__file__).with_name("shells")
+_LISTS: Final = ("stages", "cases", "hosts")
 _HARMLESS: Final = re.compile(r"[\w./@:+=,-]+\Z", re.ASCII)
 """What a candidate is made of. bash expands what Invoke's script hands it, `$(…)` too."""
 
@@ -76,13 +77,14 @@ def candidates(
         before, last = [*before, "="], ""
     place, known = _walk(before, tasks, core)
     if place.argument and place.argument.startswith("-"):
-        return _harmless(_values(place, known[place.argument]))
+        return _harmless(_listed(known[place.argument], last, _values(place, known[place.argument])))
     if last in known and place.task and place.task.flags[last].takes_value:
         found = _values(place, known[last])
         return _harmless((last, *found)) if found else ()
     if last.startswith("-"):
         if equals and flag in known:
-            return _harmless(f"{flag}={value}" for value in _values(place, known[flag]))
+            values = _listed(known[flag], last.partition("=")[2], _values(place, known[flag]))
+            return _harmless(f"{flag}={value}" for value in values)
         return _harmless(name for name in known if name.startswith("--"))
     found = _values(place, place.argument) if place.argument else ()
     if any(value.startswith(last) for value in found):
@@ -140,6 +142,14 @@ def _values(place: _Place, argument: str) -> tuple[str, ...]:
         return tuple(suggest(task, argument.replace("-", "_"), place.given))
     except Exception:  # noqa: BLE001 - a completion never fails and never talks
         return ()
+
+
+def _listed(argument: str, last: str, values: Sequence[str]) -> Sequence[str]:
+    """Return what continues ``last`` where an argument takes several values, with commas between."""
+    before, comma, _ = last.rpartition(",")
+    if not comma or argument not in _LISTS:
+        return values
+    return [f"{before},{value}" for value in values if value not in before.split(",")]
 
 
 def _harmless(names: Iterable[str]) -> tuple[str, ...]:
