@@ -139,7 +139,7 @@ def _past_run(folder: Path) -> PastRun:
         command, host, stages = _planned(folder)
         if (folder / _RESULT).exists():
             note = error.message.replace(f"{folder}/", "")
-        elif command:
+        elif command or any(folder.glob("*/run.json")):
             note = "no result: the run was stopped, or goes on"
         else:
             note = "not a run: it holds neither run.json nor result.json"

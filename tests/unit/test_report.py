@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -128,6 +129,19 @@ def test_a_run_is_written_in_every_form(runs: Path, tmp_path: Path) -> None:
     assert json.loads(names["json"].read_text()) == json.loads(
         json.dumps(replace(TWO, evidence=where).to_json())
     )
+
+
+def test_the_files_are_written_although_nobody_reads_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    target = tmp_path / "page.html"
+    with os.fdopen(writer, "w") as stream, monkeypatch.context() as patched:
+        patched.setattr("sys.stdout", stream)
+        assert typed("report", "last", f"--html={target}") == 4
+    assert "FAIL: xbtasks verify" in target.read_text()
+    assert capsys.readouterr().err.startswith("note: ")
 
 
 def test_a_past_run_is_not_in_the_job_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

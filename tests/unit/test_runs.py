@@ -91,6 +91,12 @@ def test_a_matrix_that_was_stopped_is_named(tmp_path: Path) -> None:
     assert run.note.startswith("not a run")
 
 
+def test_a_folder_of_several_runs_that_go_on_is_a_run(tmp_path: Path) -> None:
+    keep(tmp_path / "20260102-030406-bbbbbb", "verify-one")
+    ((run,), _) = past_runs(tmp_path)
+    assert run.note == "no result: the run was stopped, or goes on"
+
+
 def test_what_is_no_run_at_all_harms_nothing(tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("x")
     (tmp_path / ".20260102-030405-aaaaaa.tmp").mkdir()
