@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
 import select
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -180,10 +183,13 @@ class Workplace:
         finally:
             os.close(ours)
 
-    def on_screen(self, *arguments: str, question: str, keys: str, **changes: str | None) -> Done:
+    def on_screen(
+        self, *arguments: str, question: str, keys: str, columns: int = 120, **changes: str | None
+    ) -> Done:
         """Run stock Invoke on a terminal of its own, type ``keys`` once it shows ``question``."""
         child, ours = pty.fork()
         if not child:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             os.chdir(PROJECT)
             os.execve(program("inv"), ["inv", *arguments], self.environment(**changes))
         try:

@@ -71,6 +71,11 @@ class CaseReport:
     checks: tuple[Check, ...] = field(default=())
     host: str = ""
 
+    @property
+    def number(self) -> int:
+        """The case's number among those of its backend."""
+        return int(self.id.rpartition("case")[2])
+
 
 def judge(required: Sequence[str], checks: Iterable[Check]) -> tuple[Verdict, tuple[Check, ...]]:
     """Return the verdict over ``checks`` and the rows, with a FAIL row for each required check not reached.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from xbtasks.checks import Check
+    from xbtasks.checks import CaseReport, Check
     from xbtasks.host.step import Host
     from xbtasks.host.transfer import StreamPayload
     from xbtasks.hostfacts import HostFacts
@@ -37,6 +37,12 @@ class Reporter(Protocol):
 
     def live(self, chunk: bytes) -> None:
         """Take raw progress of a build."""
+
+    def doing(self, stage: str, case: int, what: str) -> None:
+        """Take what is done now for ``case`` of ``stage`` (0: for all its cases); nothing: it has ended."""
+
+    def judged(self, report: CaseReport) -> None:
+        """Take what became of a case."""
 
 
 class Permission(Protocol):
@@ -75,6 +81,7 @@ def perform(plan: RunPlan, tools: Tools, empty: Result) -> Result:
     """
     result = empty
     try:
+        tools.reporter.doing("", 0, "looking at the host")
         facts = look_at(plan, tools.host)
         result = replace(
             result, simulated=facts.simulated, engine=facts.engine_name, preflight=_rows(plan, facts)
@@ -125,6 +132,8 @@ def _with_stage(
             gone = error
         elif not plan.cases:
             result = _with_error(result, error)
+    finally:
+        tools.reporter.doing(stage.stage, 0, "")
     result = replace(
         result,
         builds=result.builds + tuple(job.builds),

@@ -28,6 +28,20 @@ __all__ = ["StageJob"]
 
 _ATTEMPTS = 5
 """How often staging starts anew because another run changed the directory meanwhile."""
+_DOING = {
+    "state": "looking at its image and files",
+    "context": "sending the build context",
+    "build": "building",
+    "read": "reading the artifacts",
+    "stage": "staging the artifacts",
+    "again": "looking at what is staged",
+    "workload": "looking at the workload image",
+    "tenants": "looking who uses the cards",
+    "prepare": "preparing test files",
+    "compile": "compiling the probe",
+    "remove": "removing test files",
+}
+"""The steps on the host in a person's words; another goes by its name."""
 
 
 class StageJob:
@@ -42,6 +56,7 @@ class StageJob:
         self._deadline = plan.step_deadline
         self._seconds = 0.0
         self._recorded: frozenset[str] = frozenset()
+        self._case = 0
         self.builds: list[BuildRecord] = []
         self.cases: list[CaseReport] = []
         self.artifacts: list[ArtifactRecord] = []
@@ -69,6 +84,7 @@ class StageJob:
             )
         self._require_own(image, platform)
         artifacts = self._read_artifacts(image, platform)
+        self._doing("waits for its turn on this host")
         with self._tools.turn():
             if self._plan.shared:
                 staged = self._staged_now()
@@ -269,6 +285,8 @@ class StageJob:
             case = self._stage.backend.case(number)
             if case is None:
                 raise UsageError(f"{self._stage.backend_name} has no case {number}")
+            self._case = number
+            self._doing("judging")
             broken = next((each.id for each in self.cases if each.verdict is Verdict.FAIL), "")
             if case.cards and broken:
                 self._report(case, Outcome.of(Verdict.SKIP, f"{broken} failed: it is not taken to a card"))
@@ -290,6 +308,7 @@ class StageJob:
     def _permission(self, what: str, *, accelerator: bool = False) -> None:
         """Ask the user before ``what``; the simulated host never asks."""
         if not self._facts.simulated:
+            self._doing("waits for your word")
             self._tools.permission(what, accelerator=accelerator)
 
     def _report(self, case: Case, outcome: Outcome) -> None:
@@ -308,8 +327,13 @@ class StageJob:
             )
         )
         self._tools.reporter.say(f"  {self.cases[-1].id}: {outcome.verdict}")
+        self._tools.reporter.judged(self.cases[-1])
+
+    def _doing(self, what: str) -> None:
+        self._tools.reporter.doing(self._stage.stage, self._case, what)
 
     def _run(self, step: Step) -> Reply:
+        self._doing(_DOING.get(step.name, f"step {step.name}"))
         reply = self._tools.host.run(step, self._tools.reporter.live)
         self._seconds += reply.seconds
         late = next((section for section in reply.sections if section.timed_out), None)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.actions import obeyed
+from tests.emulator import Terminal
 from tests.workplace import BASE, PROJECT, SAMPLE, make_checkout
 
 if TYPE_CHECKING:
@@ -81,9 +84,51 @@ def test_a_terminal_shows_colours_of_ours_and_no_sequence_of_others(place: Workp
     )
     assert done.code == 1, done.text
     assert "\x1b[31mFAIL\x1b[0m" in done.out
-    rest = done.out.replace("\x1b[31m", "").replace("\x1b[33m", "").replace("\x1b[0m", "")
-    assert "\x1b" not in rest
-    assert "\x07" not in rest
+    ours = r"\x1b\[(0|2|31|32|33|36|2K|1A)m?"  # colours, and what draws the board anew
+    assert "\x1b" not in re.sub(ours, "", done.out)
+    assert "\x07" not in done.out
+
+
+def test_ctrl_c_takes_the_board_away_and_the_summary_is_printed(place: Workplace) -> None:
+    stage = f"xbuild-nvidia-cuda-{place.name}"
+    text = f"FROM {BASE} AS {stage}\nRUN echo {place.name}; sleep 600\n"
+    done = place.on_screen(
+        *("verify", stage, "--cases", "1"),
+        question="building 2/2 RUN",
+        keys="\x03",
+        XB_REPO=str(make_checkout(place.folder / "checkout", text)),
+        TERM="xterm",
+        COLUMNS=None,
+    )
+    assert done.code == 130, done.out
+    terminal = Terminal(120)
+    terminal.feed(done.out.replace("\n", "\r\n").encode())
+    lines = [line for line in terminal.everything if line]
+    assert lines[0] == stage
+    assert not [line for line in lines if re.match(r"(run|wait) +\d*:?", line)]
+    assert any("exit code 130" in line for line in lines)
+    assert terminal.cursor_shown
+    assert place.left_over() == []
+
+
+def test_a_log_of_github_obeys_nothing_but_us(place: Workplace) -> None:
+    stage = f"xbuild-nvidia-cuda-{place.name}"
+    evil = "::set-output name=x::1\\n##[add-mask]e\\n::error::fake"
+    text = f"FROM {BASE} AS {stage}\nRUN printf '{evil}\\n' >&2; exit 3\n"
+    folder = make_checkout(place.folder / "checkout", text)
+    done = place.inv(
+        *("verify", stage, "--cases", "1"),
+        XB_REPO=str(folder),
+        GITHUB_ACTIONS="true",
+        GITHUB_STEP_SUMMARY=None,
+    )
+    assert done.code == 1, done.text
+    assert "::set-output name=x::1" in done.out
+    group, end, error = obeyed(done.out)
+    assert (group, end) == (("group", "", stage), ("endgroup", "", ""))
+    assert error[0] == "error"
+    assert "exit code 3" in error[2]
+    assert obeyed(done.err) == []
 
 
 def test_a_locale_without_unicode_shows_what_it_can(place: Workplace) -> None:

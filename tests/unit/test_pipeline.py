@@ -32,6 +32,7 @@ from xbtasks.result import Result
 from xbtasks.staging import Manifest
 
 if TYPE_CHECKING:
+    from xbtasks.checks import CaseReport
     from xbtasks.host.transfer import StreamPayload
 
 if TYPE_CHECKING:
@@ -68,12 +69,20 @@ class Recorder:
     """A reporter that remembers."""
 
     lines: list[str] = field(default_factory=list)
+    done: list[tuple[str, int, str]] = field(default_factory=list)
+    verdicts: list[tuple[str, int, str]] = field(default_factory=list)
 
     def say(self, text: str = "") -> None:
         self.lines.append(text)
 
     def live(self, chunk: bytes) -> None:
         """Take progress."""
+
+    def doing(self, stage: str, case: int, what: str) -> None:
+        self.done.append((stage, case, what))
+
+    def judged(self, report: CaseReport) -> None:
+        self.verdicts.append((report.stage, report.number, str(report.verdict)))
 
 
 @dataclass

@@ -18,7 +18,8 @@ from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
 from xbtasks.matrix.question import Doing, asked_of, confirm, granted, refuser
 from xbtasks.matrix.scheduler import Crew, Unrun
 from xbtasks.matrix.turns import Turns
-from xbtasks.reporting.console import Console, PrefixedConsole
+from xbtasks.reporting.console import Console
+from xbtasks.reporting.watching import watch
 from xbtasks.result import Result
 from xbtasks.session import Place, keep_evidence, new_run_id, replay, run, transport_to
 
@@ -99,6 +100,7 @@ class MatrixRun:
         self._by_name = {host.name: host for host in self.hosts}
         self._connections = {host.name: self._connect(host) for host in self.hosts}
         self._turns = Turns(self.stop)
+        self._watch = watch(self.console)
         self._transports: dict[Unit, UnitTransport] = {}
         self._over = threading.Event()
         self._looks: tuple[tuple[str, str], ...] = self.before.looks if self.before else ()
@@ -135,6 +137,8 @@ class MatrixRun:
         write_note(self.directory, note)
         confirm(plan.asked, self.console, yes=yes)
         allowed = {doing.host for doing in plan.asked}
+        for unit in plan.units:
+            self._watch.expect(unit.host, unit.stage, unit.cases)
         ended = self._crew(
             plan.units,
             lambda unit: self._perform(unit, allowed=yes or unit.host in allowed),
@@ -200,7 +204,7 @@ class MatrixRun:
             ends_all=ends_all,
             stopping=stopping,
         )
-        with _signals_to(self.stop):
+        with _signals_to(self.stop), self._watch:
             ended = crew.run()
         if self.stop.is_set():
             self._over.set()  # whoever still connects has nothing more to say
@@ -208,6 +212,8 @@ class MatrixRun:
 
     def _look(self, *, record: bool, taken: set[str]) -> tuple[Look, ...]:
         asked = [Unit(host.name, "", (), new_folder(f"{host.name}.look", taken)) for host in self.hosts]
+        for unit in asked:
+            self._watch.expect(unit.host, "", (0,))
         seen = self._crew(
             asked, lambda unit: self._look_at(unit, record=record), at_once=_MOST_AT_ONCE, per_host=1
         )
@@ -228,7 +234,8 @@ class MatrixRun:
         empty = Result(run_id, plan.command, host.name, str(folder) if record else "")
         framed = FramedHost(transport, evidence)
         try:
-            return look_at(host.name, host.plan, framed, empty)
+            with self._watch.look(host.name):
+                return look_at(host.name, host.plan, framed, empty)
         finally:
             framed.close()
 
@@ -245,9 +252,8 @@ class MatrixRun:
             lambda: self._turns.turn(host.destination, stage.backend_name, stage.staging_directory),
         )
         name = unit.stage if len(self.hosts) == 1 else f"{unit.host} {unit.stage}"
-        return run(
-            host.settings, plan, self.discovery, PrefixedConsole(self.console, f"[{name}]", self._over), place
-        )
+        with self._watch.unit(unit.host, unit.stage, name, self._over) as console:
+            return run(host.settings, plan, self.discovery, console, place)
 
     def _is_connecting(self, unit: Unit) -> bool:
         transport = self._transports.get(unit)

@@ -6,7 +6,18 @@ import os
 import re
 import sys
 import threading
-from typing import TextIO
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, TextIO
+
+from xbtasks.reporting.progress import BuildProgress
+from xbtasks.reporting.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from xbtasks.checks import CaseReport
+    from xbtasks.reporting.screen import Screen
+    from xbtasks.result import Result
 
 __all__ = ["Console", "PrefixedConsole", "one_line"]
 
@@ -23,35 +34,37 @@ _COLOURS = {
 _COLOURED = re.compile(r"(\n|\x1b\[(?:0|3[1236])m)")
 
 
-def one_line(text: str) -> str:
-    """Return ``text`` on one line, its control characters (escape sequences too) made harmless."""
-    return "".join(char if char.isprintable() else " " for char in text).strip()
-
-
 class Console:
     """Writes for people. Text that can't be encoded is replaced; a closed pipe ends the run quietly."""
 
     def __init__(self, out: TextIO | None = None, hide: re.Pattern[str] | None = None) -> None:
-        self._out = out or sys.stdout
-        self._hide = hide
-        self._rest = b""
-        self._steps: dict[str, str] = {}
+        self.out = out or sys.stdout
+        self.hide = hide
+        self.stage = ""
+        self.progress = BuildProgress()
+        self._screen: Screen | None = None
         self._writing = threading.Lock()
-        self.colour = (
-            self._out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        )
+        self.can_draw = self.out.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", "")
+        self.colour = self.can_draw and not os.environ.get("NO_COLOR")
         codes = ("0", *_COLOURS.values()) if self.colour else ()
         self._ours = {"\n", *(f"\x1b[{code}m" for code in codes)}
 
     def say(self, text: str = "") -> None:
         """Print a line, or several; control characters other than our own colours are made harmless."""
-        encoding = self._out.encoding or "utf-8"
+        encoding = self.out.encoding or "utf-8"
         safe = "".join(
             part if part in self._ours else "".join(c if c.isprintable() else " " for c in part)
             for part in _COLOURED.split(text)
         )
+        self._write(safe.encode(encoding, "replace").decode(encoding))
+
+    def _write(self, text: str) -> None:
+        """Put lines that are safe where they go."""
+        if self._screen is not None:
+            self._screen.say(text)
+            return
         with self._writing:  # print writes a line's end apart
-            print(safe.encode(encoding, "replace").decode(encoding), file=self._out, flush=True)
+            print(text, file=self.out, flush=True)
 
     @property
     def can_ask(self) -> bool:
@@ -63,9 +76,18 @@ class Console:
 
         The question is on stderr where stdout goes to a file: nobody would see it, and the file is data.
         """
-        where = self._out if self._out.isatty() else sys.stderr
-        print(one_line(question), end=" ", file=where, flush=True)
-        return sys.stdin.readline().strip()
+        where = self.out if self.out.isatty() else sys.stderr
+        with self._screen.paused() if self._screen is not None else nullcontext():
+            print(one_line(question), end=" ", file=where, flush=True)
+            return sys.stdin.readline().strip()
+
+    def draw(self, screen: Screen | None) -> None:
+        """Print above ``screen`` from now on; None takes it away."""
+        if self._screen is not None:
+            self._screen.close()
+        self._screen = screen
+        if screen is not None:
+            screen.open()
 
     def status(self, word: str) -> str:
         """Return a status or verdict word, coloured on a terminal."""
@@ -74,33 +96,35 @@ class Console:
 
     def live(self, chunk: bytes) -> None:
         """Show what a build says of its steps as it says it; a step's own output stays in the log."""
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            text = self._progress(one_line(line.decode(errors="replace")))
-            if text and not (self._hide and self._hide.search(text)):
-                self.say(f"    {text}")
+        for text in self.shown(self.progress.take(chunk)):
+            self.say(f"    {text}")
 
-    def _progress(self, line: str) -> str:
-        """Return what a line of BuildKit's plain progress says of a step of the Dockerfile, or nothing."""
-        number, _, rest = line.partition(" ")
-        if line.startswith("ERROR: "):
-            return line[:_WIDEST]
-        if not number.startswith("#") or not number[1:].isdigit():
-            return ""
-        if rest.startswith(("[", "exporting to")) and not rest.startswith("[internal]"):
-            if self._steps.get(number) == rest:
-                return ""  # told again when the step goes on
-            self._steps[number] = rest
-            return f"{number} {_without_mounts(rest)}"[:_WIDEST]
-        ended = rest.startswith(("DONE ", "ERROR", "CACHED", "CANCELED"))
-        return f"{number} {rest}"[:_WIDEST] if ended and number in self._steps else ""
+    def shown(self, lines: Iterable[str]) -> list[str]:
+        """Return the lines of a build that nobody wants hidden."""
+        return [line for line in lines if not (self.hide and self.hide.search(line))]
+
+    def doing(self, stage: str, case: int, what: str) -> None:
+        """Take what is done now: here the lines tell."""
+        del case, what
+        if stage != self.stage:  # another build, which counts its steps anew
+            self.stage, self.progress = stage, BuildProgress()
+
+    def judged(self, report: CaseReport) -> None:
+        """Take what became of a case: here the lines tell."""
+
+    def announce(self, result: Result) -> None:
+        """Show a result where people look first, if there is such a place beside what was printed."""
+
+    def close(self) -> None:
+        """Leave the place as it was found."""
+        self.draw(None)
 
 
 class PrefixedConsole(Console):
     """The lines of one of several runs at once, each behind a prefix. Nobody is asked anything here."""
 
     def __init__(self, base: Console, prefix: str, ended: threading.Event) -> None:
-        super().__init__(base._out, base._hide)  # noqa: SLF001 - its own kind
+        super().__init__(base.out, base.hide)
         self._base = base
         self._prefix = prefix
         self._ended = ended
@@ -114,11 +138,3 @@ class PrefixedConsole(Console):
         """Print each line behind the prefix, until everything has ended."""
         if not self._ended.is_set():
             self._base.say("\n".join(f"{self._prefix} {line}" for line in text.split("\n")))
-
-
-_WIDEST = 150
-
-
-def _without_mounts(step: str) -> str:
-    """Return a step's headline without the flags of its command, which fill a line and say little."""
-    return " ".join(word for word in step.split() if not word.startswith("--"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -113,10 +114,18 @@ class Call:
         """Where text for people goes: stdout, or stderr when stdout carries the JSON document."""
         if self._console is None:
             from xbtasks.reporting.console import Console
+            from xbtasks.reporting.folding import ci_log
 
             out: TextIO = sys.stderr if self._given.get("json") is True else sys.stdout
-            self._console = Console(out, hide=self.settings.banner_re)
+            hide = self.settings.banner_re
+            self._console = ci_log(os.environ, out, hide) or Console(out, hide)
         return self._console
+
+    def close(self) -> None:
+        """Leave the place that text goes to as it was found."""
+        if self._console is not None:
+            with suppress(BrokenPipeError):
+                self._console.close()
 
     @property
     def outputs(self) -> dict[str, str]:
@@ -195,7 +204,8 @@ class Call:
             return
         text = json.dumps(document, indent=1) + "\n"
         if wanted is True:
-            sys.stdout.write(text)
+            # The same document, in which no log of GitHub's finds "##[", its old mark of a command.
+            sys.stdout.write(text.replace("\x7f", "\\u007f").replace("##[", "##\\u005b"))
             sys.stdout.flush()
             return
         from xbtasks.files import write_atomically
@@ -236,7 +246,10 @@ def command(
         name = function.__name__ if module == "root" else f"{module}.{function.__name__}"
 
         def body(_context: object, **given: Any) -> None:
-            report_exit(_guarded(function, Call(name, given)))
+            call = Call(name, given)
+            code = _guarded(function, call)
+            call.close()
+            report_exit(code)
 
         body.__name__ = function.__name__
         body.__doc__ = function.__doc__
@@ -284,8 +297,8 @@ def _failed(call: Call, error: XbError) -> ExitCode:
 
 
 def _print_error(error: XbError) -> None:
-    from xbtasks.reporting.console import one_line
+    from xbtasks.reporting.folding import for_stderr
 
-    print(f"error: {one_line(error.message)}", file=sys.stderr)
+    print(f"error: {for_stderr(error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"  {one_line(error.hint)}", file=sys.stderr)
+        print(f"  {for_stderr(error.hint)}", file=sys.stderr)

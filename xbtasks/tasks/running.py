@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from xbtasks.errors import ExitCode, UsageError, XbError
 from xbtasks.planning import case_knobs, discover_stages, make_plan, of_backend
 from xbtasks.reporting.table import show_result
+from xbtasks.reporting.watching import followed
 from xbtasks.session import replay, run
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def run_plan(
         rebuild=call.switch("rebuild"),
         adopt=call.switch("adopt"),
     )
-    result = run(settings, plan, discovery, call.console)
+    with followed(call.console, plan) as console:
+        result = run(settings, plan, discovery, console)
     return finish(call, _redacted(result) if call.switch("redact") else result)
 
 
@@ -109,7 +111,9 @@ def run_demo(call: Call) -> ExitCode:
         build=True,
         rebuild=call.switch("rebuild"),
     )
-    code = finish(call, run(settings, plan, discovery, call.console))
+    with followed(call.console, plan) as console:
+        result = run(settings, plan, discovery, console)
+    code = finish(call, result)
     if code is ExitCode.PASSED:
         call.console.say("Next:")
         for command, what in _NEXT[max(cases) > 1 :]:
@@ -214,6 +218,7 @@ def finish(call: Call, result: Result, *, summary: bool = True) -> ExitCode:
     """Print ``result``, write it in every form that was asked for, and return the exit code of the call."""
     try:
         show_result(result, call.console)
+        call.console.announce(result)
     except BrokenPipeError:
         call.publish(result, summary=summary)  # the files are wanted although nobody reads the table any more
         raise
