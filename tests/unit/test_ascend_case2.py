@@ -7,7 +7,7 @@ import json
 import pytest
 
 from xbtasks.backends.ascend.case2 import REQUIRED
-from xbtasks.backends.ascend.contract import LIBRARY, Slice
+from xbtasks.backends.ascend.contract import LIBRARY, SHARED_MEMORY, Slice
 from xbtasks.backends.ascend.monitor import judge_bare, judge_monitor, judge_process, said_all
 from xbtasks.backends.ascend.rig import Outcome
 from xbtasks.backends.ascend.said import MAPS, Said
@@ -28,10 +28,12 @@ def said(*lines: str, status: int = 0, stdout: str = MAPPED) -> Said:
     return Said(Outcome("x", status, False, 1, stdout, "\n".join(lines)))
 
 
-def probe(*events: tuple[str, int], maps: bool = True) -> str:
+SHARED = f"{SHARED_MEMORY}{PART.shm_id}"
+
+
+def probe(*events: tuple[str, int], maps: tuple[str, ...] = (LIBRARY, SHARED)) -> str:
     documents: list[dict[str, object]] = [{"who": "a", "op": op, "rc": rc} for op, rc in events]
-    if maps:
-        documents.append({"who": "a", "op": "maps", "rc": 0, "paths": [LIBRARY]})
+    documents.append({"who": "a", "op": "maps", "rc": 0, "paths": list(maps)})
     return "".join(f"xbtasks-probe {json.dumps(document)}\n" for document in documents)
 
 
@@ -165,9 +167,25 @@ def test_a_process_needs_the_line_of_all_modules() -> None:
     refused = said(*LOADED, DEVICE, stdout=KEPT, status=4)
     assert failing(judge_process(CASE, "first", PART, [refused])) == {"modules"}
     outside = said(
-        *LOADED, DEVICE, MODULES, stdout=probe(("open", 0), ("init", 0), ("device", 0), maps=False)
+        *LOADED, DEVICE, MODULES, stdout=probe(("open", 0), ("init", 0), ("device", 0), maps=(SHARED,))
     )
     assert failing(judge_process(CASE, "first", PART, [outside])) == {"mapped"}
+
+
+@pytest.mark.parametrize(
+    "shared", [(), (f"{SHARED_MEMORY}fixed",), (f"{SHARED}-2",), (f"{SHARED} (deleted)",)]
+)
+def test_a_process_shares_the_memory_that_the_configuration_names(shared: tuple[str, ...]) -> None:
+    def tried(*paths: str) -> Said:
+        maps = (LIBRARY, *paths)
+        return said(*LOADED, DEVICE, MODULES, stdout=probe(("open", 0), ("device", 0), maps=maps))
+
+    rows = judge_process(CASE, "first", PART, [tried(*shared)])
+    assert failing(rows) == {"shm-mapped"}
+    (row,) = [row for row in rows if row.id.endswith(".shm-mapped")]
+    assert row.observed == (", ".join(shared) or "none")
+    more = judge_process(CASE, "first", PART, [tried(SHARED, f"{SHARED}_stats")])
+    assert not failing(more)
 
 
 def test_an_image_that_cant_run_the_probe_is_no_verdict() -> None:

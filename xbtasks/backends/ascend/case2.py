@@ -39,6 +39,7 @@ REQUIRED: Final = tuple(
         "device",
         "quotas",
         "modules",
+        "shm-mapped",
         "no-config",
     )
 )

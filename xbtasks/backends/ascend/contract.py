@@ -20,6 +20,7 @@ __all__ = [
     "MIB",
     "MONITOR",
     "PRELOAD",
+    "SHARED_MEMORY",
     "Slice",
     "environment",
     "mounts",
@@ -34,6 +35,7 @@ LIBRARY: Final = "/opt/enpu/vcann-rt/lib/libvruntime.so"
 MONITOR: Final = "/opt/enpu/vcann-rt/tools/enpu-monitor"
 CONFIG: Final = "/etc/enpu/vcann-rt/npu_info.config"
 PRELOAD_FILE: Final = "/etc/ld.so.preload"
+SHARED_MEMORY: Final = "/dev/shm/"  # noqa: S108 - given by vcann-rt
 
 PRELOAD: Final = (
     "/usr/local/dcmi/libdcmi.so",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.backends.ascend.contract import KEYS
+from xbtasks.backends.ascend.contract import KEYS, SHARED_MEMORY
 from xbtasks.backends.ascend.said import Said, failed, mapped_row, require_probe, tries_text, why
 from xbtasks.checks import Check, Status
 from xbtasks.hardware import Unjudged
@@ -77,7 +77,22 @@ def judge_process(case: str, name: str, part: Slice, tries: list[Said]) -> list[
             rows.append(failed(row, detail, "rtSetDevice returns 0", code))
             return rows
     rows.append(_line(case, "modules", f"{name} round", [tried.log.modules for tried in tries], []))
+    rows.append(_shared_memory(case, f"{name} round", part, tries[-1]))
     return rows
+
+
+def _shared_memory(case: str, where: str, part: Slice, said: Said) -> Check:
+    """Judge the shared memory of a card's slices, which the configuration names.
+
+    Slices of two cards that meet in one, or those of a card that don't meet, have their compute shared out
+    wrongly.
+    """
+    row, expected = f"{case}.shm-mapped", f"{SHARED_MEMORY}{part.shm_id}"
+    found = said.report.paths(SHARED_MEMORY)
+    if expected in found:
+        return Check(row, Status.PASS, f"{where}: the CANN process shares {expected}")
+    detail = f"{where}: the CANN process doesn't share the memory that shm-id names"
+    return failed(row, detail, f"{expected} in /proc/self/maps", ", ".join(found) or "none")
 
 
 def judge_bare(case: str, monitor: Said, process: Said) -> list[Check]:

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 LIBRARIES = ("libvruntime.so", "libruntime.so", "libascendcl.so")
+SHARED = "/dev/shm/"  # noqa: S108 - where shared memory is
 FAMILIES = ("align32", "cached")
 LEAD = "xbtasks-probe "
 
@@ -135,11 +136,12 @@ class Device:
         return code
 
     def maps(self) -> None:
-        """Print where the libraries are mapped from."""
+        """Print where the libraries are mapped from, and which shared memory is mapped."""
         lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
         paths = {line.split(None, 5)[5].strip() for line in lines if "/" in line}
-        mapped = sorted(path for path in paths if path.rpartition("/")[2].startswith(LIBRARIES))
-        say(self.who, "maps", rc=0, paths=mapped)
+        wanted = [path for path in paths if path.rpartition("/")[2].startswith(LIBRARIES)]
+        wanted += [path for path in paths if path.startswith(SHARED)]
+        say(self.who, "maps", rc=0, paths=sorted(wanted))
 
     def memory(self) -> int:
         """Print free and total memory, of HBM or where there is none of DDR; returns what is free."""

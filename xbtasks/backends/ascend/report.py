@@ -40,6 +40,11 @@ class Report:
         """Whether the first process had ``path`` mapped."""
         return any(path in event.paths for event in self.events if event.who == "a")
 
+    def paths(self, folder: str) -> tuple[str, ...]:
+        """Return what the first process had mapped below ``folder``, which ends with a slash."""
+        events = (event for event in self.events if event.who == "a")
+        return tuple(path for event in events for path in event.paths if path.startswith(folder))
+
 
 def parse_report(stdout: str) -> Report:
     """Return the operations on ``stdout``; a line that isn't whole isn't one."""

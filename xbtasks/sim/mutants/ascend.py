@@ -212,6 +212,14 @@ _INJECTION: Final = (
     _variant(
         Kind.LIBRARY,
         2,
+        "shm-constant",
+        "the slices of all cards share one memory",
+        "shm-mapped",
+        ("schedule.c", "shared_open(vnpu->config.shm_id)", 'shared_open("fixed")'),
+    ),
+    _variant(
+        Kind.LIBRARY,
+        2,
         "field-missing",
         "one field isn't told to be loaded",
         "fields",
