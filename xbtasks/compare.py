@@ -5,7 +5,7 @@ The question it answers is what a change of source, pin or base image did. Pure:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.checks import Status, Verdict
@@ -30,6 +30,7 @@ _NONE: Final = "none"
 class Change:
     """One thing that is another in the second result.
 
+    ``subject`` is a case, an artifact, ``the stage`` or ``the run``; ``place`` is its stage (on its host).
     ``trend`` is ``worse`` or ``better`` for verdicts and checks, else ``changed``. ``before`` and ``after``
     are what people compare; of a list of names ``lost`` and ``gained`` say which.
     """
@@ -42,17 +43,22 @@ class Change:
     lost: tuple[str, ...] = ()
     gained: tuple[str, ...] = ()
     detail: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All changes from ``before`` to ``after``; ``cases`` and ``artifacts`` count what both of them have."""
+    """All changes from ``before`` to ``after``.
+
+    ``cases`` and ``artifacts`` count what both of them have; ``places`` are the stages that were looked at.
+    """
 
     before: Result
     after: Result
     changes: tuple[Change, ...]
     cases: int
     artifacts: int
+    places: tuple[str, ...]
 
 
 def compare(before: Result, after: Result) -> Comparison:
@@ -63,26 +69,17 @@ def compare(before: Result, after: Result) -> Comparison:
     """
     pairs = tuple(_pairs(places(before), places(after)))
     changes = [*_run_changes(before, after)]
-    shared = []
-    for subject, one, two in pairs:
+    cases = artifacts = 0
+    for name, one, two in pairs:
         if one is None or two is None:
             was, now = ("run" if place else "not run" for place in (one, two))
-            changes.append(Change(subject, "stage", was, now))
-        else:
-            shared.append((subject, one, two))
-    for pair in shared:
-        changes += _case_changes(*pair)
-    for pair in shared:
-        changes += _artifact_changes(*pair)
-    return Comparison(
-        before,
-        after,
-        tuple(changes),
-        cases=sum(len({c.id for c in one.cases} & {c.id for c in two.cases}) for _, one, two in shared),
-        artifacts=sum(
-            len({a.path for a in one.artifacts} & {a.path for a in two.artifacts}) for _, one, two in shared
-        ),
-    )
+            changes.append(Change("the stage", "run", was, now, place=name))
+            continue
+        found = (*_stage_changes(one, two), *_case_changes(one, two), *_artifact_changes(one, two))
+        changes += [replace(change, place=name) for change in found]
+        cases += len(_cases(one).keys() & _cases(two).keys())
+        artifacts += len(_artifacts(one).keys() & _artifacts(two).keys())
+    return Comparison(before, after, tuple(changes), cases, artifacts, tuple(name for name, _, _ in pairs))
 
 
 def _pairs(
@@ -107,7 +104,7 @@ def _pairs(
 def _run_changes(before: Result, after: Result) -> Iterator[Change]:
     if before.verdict is not after.verdict:
         trend = _trend(_VERDICTS.index(before.verdict), _VERDICTS.index(after.verdict))
-        yield Change("the run", "verdict", before.verdict, after.verdict, trend, detail=after.reason)
+        yield Change("the run", "verdict", before.verdict, after.verdict, trend)
     for what, one, two in (
         ("engine", before.engine, after.engine),
         ("host", before.host, after.host),
@@ -117,14 +114,20 @@ def _run_changes(before: Result, after: Result) -> Iterator[Change]:
             yield Change("the run", what, one or _NONE, two or _NONE)
 
 
-def _case_changes(subject: str, before: Place, after: Place) -> Iterator[Change]:
-    one, two = _cases(before), _cases(after)
+def _stage_changes(before: Place, after: Place) -> Iterator[Change]:
     was, fails = _build_failed(before), _build_failed(after)
     if was != fails:
         words = {True: "failed", False: "not failed"}
-        yield Change(subject, "build", words[was], words[fails], _trend(was, fails))
+        yield Change("the stage", "build", words[was], words[fails], _trend(was, fails))
+    pins = [", ".join(dict.fromkeys(each.pin for each in place.artifacts)) for place in (before, after)]
+    if pins[0] != pins[1] and before.artifacts and after.artifacts:
+        yield Change("the stage", "source pin", pins[0] or "unknown", pins[1] or "unknown")
+
+
+def _case_changes(before: Place, after: Place) -> Iterator[Change]:
+    one, two = _cases(before), _cases(after)
     for case in dict.fromkeys((*one, *two)):
-        yield from _one_case(f"{case} of {subject}", one.get(case), two.get(case))
+        yield from _one_case(case, one.get(case), two.get(case))
 
 
 def _build_failed(place: Place) -> bool:
@@ -144,8 +147,12 @@ def _one_case(subject: str, before: CaseReport | None, after: CaseReport | None)
         trend = _trend(_VERDICTS.index(before.verdict), _VERDICTS.index(after.verdict))
         yield Change(subject, "verdict", before.verdict, after.verdict, trend, detail=after.reason)
     one, two = _rows(before.checks), _rows(after.checks)
+    # a case that was skipped, or ended half way, has no rows for reasons that say nothing of each of them
+    judged = all(case.verdict in (Verdict.PASS, Verdict.FAIL) for case in (before, after))
     for key in dict.fromkeys((*one, *two)):
-        yield from _one_check(subject, one.get(key), two.get(key))
+        rows = [row for row in (one.get(key), two.get(key)) if row is not None]
+        if judged or len(rows) == 2 or rows[0].status is Status.FAIL:
+            yield from _one_check(subject, one.get(key), two.get(key))
 
 
 def _rows(checks: Iterable[Check]) -> dict[tuple[str, int], Check]:
@@ -169,18 +176,15 @@ def _one_check(subject: str, before: Check | None, after: Check | None) -> Itera
     elif two is Status.FAIL or one is Status.FAIL:
         trend = "worse" if two is Status.FAIL else "better"
     detail = row.detail
-    if two is Status.FAIL and (row.expected or row.observed):
-        detail += f" (expected {row.expected or 'nothing'}, observed {row.observed or 'nothing'})"
+    if two is Status.FAIL and row.observed:
+        detail += f" (observed {row.observed})"
     yield Change(subject, row.id, one or "no row", two or "no row", trend, detail=detail)
 
 
-def _artifact_changes(subject: str, before: Place, after: Place) -> Iterator[Change]:
+def _artifact_changes(before: Place, after: Place) -> Iterator[Change]:
     one, two = _artifacts(before), _artifacts(after)
-    pins = [", ".join(dict.fromkeys(each.pin for each in found.values() if each.pin)) for found in (one, two)]
-    if pins[0] != pins[1] and one and two:
-        yield Change(subject, "source pin", pins[0] or "unknown", pins[1] or "unknown")
     for path in dict.fromkeys((*one, *two)):
-        yield from _one_artifact(f"{path} of {subject}", one.get(path), two.get(path))
+        yield from _one_artifact(path, one.get(path), two.get(path))
 
 
 def _artifacts(place: Place) -> dict[str, ArtifactRecord]:

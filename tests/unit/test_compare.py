@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from tests.unit.result_samples import ARTIFACT, ELF, OTHER, RESULT, RESULTS, STAGE, case
+from tests.unit.result_samples import ARTIFACT, ELF, OTHER, RESULT, RESULTS, ROWS, STAGE, case
 from xbtasks.checks import Check, Status, Verdict
 from xbtasks.compare import Change, compare
 from xbtasks.elf.summary import ElfSummary
@@ -34,15 +34,16 @@ def test_nothing_differs_from_itself(result: Result) -> None:
 def test_a_case_that_fails_now_is_worse_and_says_why() -> None:
     after = replace(ONE, cases=(case(Verdict.FAIL, reason="nvidia.case1.mode"),))
     found = changes(ONE, after)
-    name = f"nvidia.case1 of {STAGE}"
+    name = "nvidia.case1"
     assert set(found) == {("the run", "verdict"), (name, "verdict"), (name, "nvidia.case1.mode")}
     verdict = found[name, "verdict"]
     assert (verdict.before, verdict.after, verdict.trend, verdict.detail) == (
         *("PASS", "FAIL", "worse", "nvidia.case1.mode"),
     )
+    assert verdict.place == STAGE
     row = found[name, "nvidia.case1.mode"]
     assert (row.before, row.after, row.trend) == ("no row", "FAIL", "worse")
-    assert row.detail.endswith("(expected 0644, observed 0600)")
+    assert row.detail.endswith("(observed 0600)")
     back = changes(after, ONE)
     assert {change.trend for change in back.values()} == {"better"}
 
@@ -72,6 +73,20 @@ def test_a_check_has_a_trend(before: Status, after: Status, trend: str) -> None:
     )
 
 
+def test_a_case_that_was_not_judged_is_one_line_and_not_all_its_rows() -> None:
+    skipped = replace(ONE, cases=(case(Verdict.SKIP, rows=()),))
+    assert {what for _, what in changes(ONE, skipped)} == {"verdict"}
+    lost = replace(ONE, cases=(case(Verdict.ERROR, rows=(Check("nvidia.case1.mode", Status.FAIL, "d"),)),))
+    assert {what for _, what in changes(ONE, lost)} == {"verdict", "nvidia.case1.mode"}
+    warned = replace(ONE, cases=(case(Verdict.SKIP, rows=(replace(ROWS[0], status=Status.WARN),)),))
+    assert {what for _, what in changes(ONE, warned)} == {"verdict", ROWS[0].id}
+
+
+def test_a_row_that_is_gone_from_a_judged_case_is_told() -> None:
+    shorter = replace(ONE, cases=(replace(ONE.cases[0], checks=ONE.cases[0].checks[:1]),))
+    assert {change.after for change in compare(ONE, shorter).changes} == {"no row"}
+
+
 def test_the_rows_of_one_check_are_told_apart() -> None:
     def two(first: Status, second: Status) -> Result:
         rows = tuple(Check("ascend.case1.mode", status, "d") for status in (first, second))
@@ -99,7 +114,7 @@ def test_what_a_bump_of_the_source_did_is_told() -> None:
         textrel=True,
     )
     found = changes(ONE, after)
-    name = f"/out/libvgpu.so of {STAGE}"
+    name = "/out/libvgpu.so"
     told = {
         what: (c.before, c.after, c.lost, c.gained) for (subject, what), c in found.items() if subject == name
     }
@@ -120,7 +135,7 @@ def test_what_a_bump_of_the_source_did_is_told() -> None:
         "text relocations": ("no", "yes", (), ()),
     }
     assert found[name, "size"].detail == "+1,000 bytes"
-    assert found[STAGE, "source pin"].after == "7" * 40
+    assert found["the stage", "source pin"].after == "7" * 40
     assert {change.trend for change in found.values()} == {"changed"}
 
 
@@ -155,7 +170,7 @@ def test_no_fact_changes_unseen(field: str) -> None:
 
 def test_the_order_of_what_is_needed_is_a_change_too() -> None:
     found = changes(ONE, bumped(needed=ELF.needed[::-1]))
-    assert found[f"/out/libvgpu.so of {STAGE}", "NEEDED"].lost == ()
+    assert found["/out/libvgpu.so", "NEEDED"].lost == ()
 
 
 def test_facts_that_one_result_did_not_keep_are_not_lost_hooks() -> None:
@@ -173,7 +188,7 @@ def test_an_artifact_that_is_only_in_one_is_named_and_nothing_is_said_of_the_res
 def test_a_stage_that_only_one_of_them_ran_is_one_line() -> None:
     two = replace(ONE, cases=(*ONE.cases, case(Verdict.PASS, stage=OTHER)))
     (change,) = compare(ONE, two).changes
-    assert (change.subject, change.what, change.before, change.after) == (OTHER, "stage", "not run", "run")
+    assert (change.place, change.what, change.before, change.after) == (OTHER, "run", "not run", "run")
 
 
 def test_one_stage_each_is_compared_whatever_the_names() -> None:
@@ -181,7 +196,7 @@ def test_one_stage_each_is_compared_whatever_the_names() -> None:
     comparison = compare(replace(ONE, artifacts=()), other)
     assert (comparison.changes, comparison.cases) == ((), 1)
     failed = replace(other, cases=(case(Verdict.ERROR, stage="xbuild-nvidia-cuda-12"),))
-    assert (f"nvidia.case1 of {STAGE} → xbuild-nvidia-cuda-12", "verdict") in changes(ONE, failed)
+    assert changes(ONE, failed)["nvidia.case1", "verdict"].place == f"{STAGE} → xbuild-nvidia-cuda-12"
 
 
 def test_hosts_are_told_apart_where_a_result_has_several() -> None:
@@ -191,15 +206,15 @@ def test_hosts_are_told_apart_where_a_result_has_several() -> None:
         return merge([replace(ONE, host="a"), second], run="m", command="matrix", evidence="")
 
     found = changes(both(replace(ONE, host="b")), both(bad))
-    assert (f"nvidia.case1 of {STAGE} on b", "verdict") in found
-    assert not [subject for subject, _ in found if subject.endswith(" on a")]
+    assert found["nvidia.case1", "verdict"].place == f"{STAGE} on b"
+    assert not [change for change in found.values() if change.place.endswith(" on a")]
     assert compare(both(bad), both(bad)).artifacts == 2
 
 
 def test_a_build_that_fails_now_is_worse() -> None:
     failed = replace(ONE, builds=(BuildRecord(STAGE, "failed", "exit code 3", 1.0),))
     built = replace(ONE, builds=(BuildRecord(STAGE, "built", "", 1.0),))
-    assert changes(built, failed)[STAGE, "build"].trend == "worse"
+    assert changes(built, failed)["the stage", "build"].trend == "worse"
     assert compare(built, replace(ONE, builds=(BuildRecord(STAGE, "up to date", "", 0.0),))).changes == ()
 
 

@@ -32,6 +32,9 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         yield "> [!WARNING]"
         yield "> **SIMULATED**: no accelerator was involved on the simulated side."
         yield ""
+    if len(comparison.places) == 1:
+        yield code(comparison.places[0])
+        yield ""
     sides = (("Before", before), ("After", after))
     yield from table(
         ("", "Run", "Command", "Host", "Verdict"),
@@ -39,16 +42,19 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     )
     yield ""
     if comparison.changes:
-        yield from table(("", "Of", "What", "Before", "After", "Detail"), map(_cells, comparison.changes))
+        several = len(comparison.places) > 1
+        heads = ("", *(("Stage",) if several else ()), "Of", "What", "Before", "After", "Detail")
+        yield from table(heads, (_cells(change, several=several) for change in comparison.changes))
         yield ""
     yield f"Cases compared: {comparison.cases}, artifacts compared: {comparison.artifacts}."
 
 
-def _cells(change: Change) -> Sequence[str]:
+def _cells(change: Change, *, several: bool) -> Sequence[str]:
     names = [*_named("lost", change.lost), *_named("gained", change.gained)]
     detail = "<br>".join(filter(None, (*names, code(change.detail))))
     sign = f"{_SIGNS[change.trend]} {change.trend}"
-    return sign, code(change.subject), code(change.what), code(change.before), code(change.after), detail
+    texts = (change.subject, change.what, change.before, change.after)
+    return (sign, *((code(change.place),) if several else ()), *map(code, texts), detail)
 
 
 def _named(word: str, names: Sequence[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ __all__ = ["comparison_document", "run_documents", "show_comparison", "show_runs
 
 _MOST_STAGES = 1
 _DIGEST = 12
+_LONGEST = 200
 
 
 def run_documents(runs: Sequence[PastRun], more: int) -> dict[str, object]:
@@ -75,6 +76,7 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         "compared": {"cases": comparison.cases, "artifacts": comparison.artifacts},
         "changes": [
             {
+                "place": change.place,
                 "subject": change.subject,
                 "what": change.what,
                 "trend": change.trend,
@@ -95,12 +97,16 @@ def _side(result: Result) -> dict[str, object]:
 
 def show_comparison(comparison: Comparison, console: Console) -> None:
     """Print what changed, one line for each thing, and first what was compared."""
+    if len(comparison.places) == 1:
+        console.say(comparison.places[0])
+        console.say()
     sides = (("before", comparison.before), ("after", comparison.after))
     rows = [(name, r.run, r.command, r.host, r.verdict) for name, r in sides]
     console.say(grid(["", "RUN", "COMMAND", "HOST", "VERDICT"], rows))
     console.say()
     if comparison.changes:
-        lines = ((c.trend.upper(), c.subject, c.what, _told(c)) for c in comparison.changes)
+        several = len(comparison.places) > 1
+        lines = ((c.trend.upper(), subject(c, several), c.what, _told(c)) for c in comparison.changes)
         console.say(grid(["TREND", "OF", "WHAT", "BEFORE → AFTER"], lines, paint=console.status))
         console.say()
     trends = [change.trend for change in comparison.changes]
@@ -119,6 +125,13 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
+def subject(change: Change, several: bool) -> str:  # noqa: FBT001 - said by its name at each call
+    """Return what changed, with its place where there are ``several``."""
+    if not several or not change.place:
+        return change.subject
+    return change.place if change.subject == "the stage" else f"{change.subject} of {change.place}"
+
+
 def _told(change: Change) -> str:
     before, after = change.before, change.after
     if change.what in ("sha256", "source pin"):
@@ -126,5 +139,6 @@ def _told(change: Change) -> str:
     parts = [f"{before} → {after}"]
     parts += [f"lost {', '.join(change.lost)}"] if change.lost else []
     parts += [f"gained {', '.join(change.gained)}"] if change.gained else []
-    parts += [change.detail] if change.detail else []
+    cut = "" if len(change.detail) <= _LONGEST else " …"
+    parts += [f"{change.detail[:_LONGEST]}{cut}"] if change.detail else []
     return "; ".join(parts)
