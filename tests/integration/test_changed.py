@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from tests.gitkit import ISOLATED, Repository
 from tests.workplace import PROJECT, Done, program
 from xbtasks.checkout.stages import discover, input_digest
+from xbtasks.checkout.tree import Checkout, Kind
 from xbtasks.errors import CannotJudge, UsageError
+from xbtasks.history.before import CheckoutBefore
 from xbtasks.history.divergence import How, diverge
 from xbtasks.history.git import Git, clean_environment
 from xbtasks.history.touched import State, Touched, find_touched
@@ -426,6 +428,25 @@ class TestFiles:
         repo.git("update-index", "--assume-unchanged", f"{EXTERNAL}/common/run.sh", "pkg/main.go")
         assert f"git was told to see no change in {EXTERNAL}/common/run.sh (" in said(look(repo))
 
+    def test_what_lies_behind_a_new_link_was_not_there(self, repo: Repository) -> None:
+        directory_to_link(repo)
+        git = Git(repo.folder)
+        before = CheckoutBefore(repo.folder, DOCKERFILE, git, diverge(git, ""))
+        assert (repo.folder / EXTERNAL / "common/deep/run.sh").is_file()
+        assert before.kind(f"{EXTERNAL}/common/deep/run.sh") is None
+        assert before.names(f"{EXTERNAL}/common/deep") == ["a.c"]
+
+    def test_a_new_folder_counts_where_its_files_are_left_out(self, repo: Repository) -> None:
+        repo.write(".dockerignore", "**/*.tmp\n")
+        repo.commit()
+        repo.git("branch", "--force", "main")
+        repo.write(f"{EXTERNAL}/common/new/x.tmp")
+        assert states(look(repo)) == ({A8, NV}, set())  # as BuildKit has it: an empty folder
+        repo.write(f"{EXTERNAL}/common/deep/x.tmp")
+        (repo.folder / EXTERNAL / "common/new/x.tmp").unlink()
+        (repo.folder / EXTERNAL / "common/new").rmdir()
+        assert states(look(repo)) == (set(), set())
+
     def test_a_link_as_dockerfile(self, repo: Repository) -> None:
         (repo.folder / "real").write_text(TEXT)
         (repo.folder / DOCKERFILE).unlink()
@@ -622,11 +643,12 @@ def test_only_configuration_is_kept_of_gits_variables() -> None:
     }
 
 
-PATHS = st.sampled_from(
-    [f"{EXTERNAL}/common/{name}" for name in ("run.sh", "deep", "deep/a.c", "deep/b/c", "link", "new")]
-    + [f"{EXTERNAL}/nvidia/patches/{name}" for name in ("1.patch", "2.patch", "x")]
-    + [f"{EXTERNAL}/ascend/build.sh", ".dockerignore", "pkg/main.go"]
+NAMES = (
+    *(f"{EXTERNAL}/common/{name}" for name in ("run.sh", "deep", "deep/a.c", "deep/b/c", "link", "new")),
+    *(f"{EXTERNAL}/nvidia/patches/{name}" for name in ("1.patch", "2.patch", "x")),
+    *(f"{EXTERNAL}/ascend/build.sh", ".dockerignore", "pkg/main.go"),
 )
+PATHS = st.sampled_from(NAMES)
 EDITS = st.lists(
     st.tuples(PATHS, st.sampled_from(["write", "delete", "link", "exec", "commit", "stage", "ignore"])),
     max_size=8,
@@ -675,10 +697,36 @@ def test_the_same_stages_as_two_real_checkouts_tell(
             for stage in discover(folder, DOCKERFILE).stages
         }
 
+    _require_same(CheckoutBefore(repo.folder, DOCKERFILE, Git(repo.folder), found.divergence), old)
     before, now = digests(old), digests(_clean_copy(repo, tmp_path_factory.mktemp("now")))
     assert set(found.named(State.TOUCHED)) == {name for name in now if now[name] != before[name]}
     changed = {change.path for change in diverge(Git(repo.folder), "").changes if change.how is not How.MODE}
     assert all(path in changed or any(path == each.path for each in found.files) for path in changed)
+
+
+def _require_same(before: CheckoutBefore, old: Path) -> None:
+    """Compare the checkout as it was with one that is, path by path; nobody asks for one behind a link."""
+    real = Checkout(old, DOCKERFILE)
+    for path in (*NAMES, *(f"{name}/{leaf}" for name in NAMES for leaf in ("a.c", "run.sh", "deep"))):
+        parts = path.split("/")
+        if any(real.kind("/".join(parts[:at])) is Kind.LINK for at in range(1, len(parts))):
+            continue
+        kind = before.kind(path)
+        if kind is Kind.DIRECTORY and real.kind(path) is None:  # an empty one, of which git knows nothing
+            assert not any(each.is_symlink() or each.is_file() for each in before.path(path).rglob("*"))
+            continue
+        assert kind == real.kind(path), path
+        if kind in (Kind.FILE, Kind.EXECUTABLE):
+            assert (before.read(path), before.sha256(path)) == (real.read(path), real.sha256(path))
+        elif kind is Kind.LINK:
+            assert before.target(path) == real.target(path)
+        elif kind is Kind.DIRECTORY:
+            assert _files(before, path) == _files(real, path)
+
+
+def _files(checkout: Checkout, folder: str) -> list[str]:
+    names = checkout.names(folder)
+    return [name for name in names if checkout.kind(f"{folder}/{name}") is not Kind.DIRECTORY]
 
 
 def _clean_copy(repo: Repository, folder: Path) -> Path:
