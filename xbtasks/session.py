@@ -39,6 +39,7 @@ __all__ = [
     "clean_run",
     "keep_evidence",
     "new_run_id",
+    "note_names",
     "replay",
     "run",
     "run_directory",
@@ -106,7 +107,6 @@ def run(
     from xbtasks.checkout.stages import context_files, find_stage
     from xbtasks.context import archive
     from xbtasks.host.framed import FramedHost
-    from xbtasks.host.redaction import NAMES
     from xbtasks.ownside import OwnSide
 
     run_id = new_run_id()
@@ -141,7 +141,7 @@ def run(
     try:
         result = perform(plan, tools, empty)
         evidence.write("result.json", result.to_json())
-        evidence.write(NAMES, _names(transport))
+        note_names(evidence, transport)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -225,17 +225,25 @@ def run_directory(run_id: str) -> Path:
     return runs_directory() / run_id
 
 
-def _names(transport: Transport) -> dict[str, list[str]]:
-    """Return whom the evidence of a run may name: the way to the host, and this machine."""
+def note_names(evidence: Evidence, transport: Transport) -> None:
+    """Keep whom the evidence of a run may name: the way to the host, and this machine.
+
+    Raises:
+        OSError: it can't be written.
+    """
     import getpass
     import socket
+
+    from xbtasks.host.redaction import NAMES
 
     hosts, users = transport.names
     here = socket.gethostname()
     own: list[str] = []
     with suppress(KeyError, OSError):  # not every user id has a name
         own.append(getpass.getuser())
-    return {"hosts": [*hosts, here, here.partition(".")[0]], "users": [*users, *own]}
+    called = [] if "@" in transport.label else [transport.label]
+    names = {"hosts": [*hosts, *called, here, here.partition(".")[0]], "users": [*users, *own]}
+    evidence.write(NAMES, names)
 
 
 def _one_of_several(plan: RunPlan, place: Place) -> tuple[RunPlan, Place]:

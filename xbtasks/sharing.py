@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 from xbtasks.errors import UsageError, XbError
 from xbtasks.host.recording import RecordedHost
 from xbtasks.host.redaction import NAMES, pseudonyms, redact
+from xbtasks.matrix.folder import replay_folder
 from xbtasks.pipeline import look_at
 from xbtasks.plan import RunPlan
 from xbtasks.reporting.console import Console
-from xbtasks.session import replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,10 +74,10 @@ def bundle(directory: Path, file: Path) -> tuple[str, ...]:
 def _redacted(source: Path, target: Path) -> Result:
     """Write the redacted evidence to ``target`` and return what it says, which is what ``source`` says."""
     quiet = Console(io.StringIO())
-    before = replay(source, quiet)
+    before = replay_folder(source, quiet)
     redact(source, target, _names(source))
     try:
-        after = replay(target, quiet)
+        after = replay_folder(target, quiet)
     except XbError as error:
         raise UsageError(f"{source} can't be redacted: {error}; {_DIFFERS}") from error
     if _said(after) != _said(before):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import subprocess
@@ -123,19 +124,37 @@ def fleet_continue(fleet: Fleet, run: str, *words: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def test_a_dead_host_is_dialled_once_and_its_stages_are_named(fleet: Fleet) -> None:
-    fleet.add("well")
-    fleet.add("dead")
-    fleet.servers["dead"].stop()
-    done = fleet.matrix("--json")
-    assert done.code == 4
-    assert verdicts(done.document) == {
-        "well 12": "PASS",
-        "well 13": "PASS",
-        "dead 12": "ERROR",
-        "dead 13": "ERROR",
-    }
-    assert "refuse" in reasons(done.document)["dead"]
+def test_a_dead_host_has_its_stages_named_and_names_are_replaced(fleet: Fleet) -> None:
+    fleet.add("lab-gpu-7")
+    fleet.add("lab-gpu-8")
+    fleet.servers["lab-gpu-8"].stop()
+    done = fleet.matrix("--json", "--redact")
+    assert done.code == 4, done.text
+    hosts = {case["host"]: case["verdict"] for case in done.document["cases"]}
+    assert len(done.document["cases"]) == 4
+    (dead,) = (host for host, verdict in hosts.items() if verdict == "ERROR")
+    assert "refuse" in reasons(done.document)[dead]
+    assert "not redacted" not in done.err
+    for path in fleet.newest.rglob("*"):
+        assert "lab-gpu" not in str(path.relative_to(fleet.newest))
+        if path.is_file():
+            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            assert b"lab-gpu" not in data, path
+
+
+def test_a_reader_that_goes_away_ends_what_runs(fleet: Fleet) -> None:
+    engine = fleet.add("far")
+    (engine.folder / "engine/waits").touch()
+    child = fleet.start("--stages", STAGE)
+    wait_for(lambda: engine.builds, child)
+    assert child.stdout is not None
+    child.stdout.close()
+    (engine.folder / "engine/waits").unlink()  # the build says something, and nobody reads it
+    assert child.wait(60) == 4
+    assert child.stderr is not None
+    with child.stderr as stream:
+        assert "Traceback" not in stream.read()
+    wait_until_idle(engine)
 
 
 def test_nothing_is_done_without_a_word(fleet: Fleet) -> None:

@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["NOTE", "gather", "is_matrix", "read_note", "replay_matrix", "replayed", "standing", "write_note"]
+    from xbtasks.reporting.console import Console
+
+__all__ = [
+    "NOTE",
+    "gather",
+    "is_matrix",
+    "read_note",
+    "replay_folder",
+    "replay_matrix",
+    "replayed",
+    "standing",
+    "write_note",
+]
 
 NOTE: Final = "matrix.json"
 
@@ -45,6 +57,19 @@ def read_note(directory: Path) -> MatrixNote:
         return MatrixNote.from_json(json.loads((directory / NOTE).read_bytes()))
     except (OSError, RecursionError, ValueError) as error:
         raise UsageError(f"{directory} holds no matrix: {error}") from error
+
+
+def replay_folder(directory: Path, console: Console) -> Result:
+    """Judge the evidence in ``directory`` again: a run's, or all of a matrix.
+
+    Raises:
+        UsageError: it holds no evidence of this version.
+    """
+    from xbtasks.session import replay
+
+    if is_matrix(directory):
+        return replay_matrix(directory, lambda folder: replay(folder, console))
+    return replay(directory, console)
 
 
 def replay_matrix(directory: Path, replay: Callable[[Path], Result]) -> Result:

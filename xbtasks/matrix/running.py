@@ -21,7 +21,7 @@ from xbtasks.matrix.turns import Turns
 from xbtasks.reporting.console import Console
 from xbtasks.reporting.watching import watch
 from xbtasks.result import Result
-from xbtasks.session import Place, keep_evidence, new_run_id, replay, run, transport_to
+from xbtasks.session import Place, keep_evidence, new_run_id, note_names, replay, run, transport_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -238,6 +238,8 @@ class MatrixRun:
                 return look_at(host.name, host.plan, framed, empty)
         finally:
             framed.close()
+            if evidence is not None:
+                note_names(evidence, transport)
 
     def _perform(self, unit: Unit, *, allowed: bool) -> Result:
         host = self._by_name[unit.host]

@@ -20,7 +20,7 @@ from xbtasks.matrix.selection import chosen_cases, chosen_names
 from xbtasks.planning import case_knobs, discover_stages, make_plan
 from xbtasks.result import Result
 from xbtasks.session import new_run_id, run_directory, runs_directory, with_host
-from xbtasks.tasks.running import finish
+from xbtasks.tasks.running import finish, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ def run_matrix(call: Call) -> ExitCode:
         plan = matrix.plan(record=True)
         result = matrix.run(plan, pace, yes=call.settings.yes)
         write_atomically(str(matrix.directory / "result.json"), json.dumps(result.to_json(), indent=1) + "\n")
-    code = finish(call, result)
+    code = finish(call, redacted(result) if call.switch("redact") else result)
     if any(case.verdict in (Verdict.ERROR, Verdict.SKIP) for case in result.cases):
         name = run_id if matrix.directory.name == run_id else str(matrix.directory)
         call.console.say(f"  what has no verdict yet: inv matrix --continue {shlex.quote(name)}")

@@ -112,6 +112,7 @@ def verify(call: Call) -> ExitCode:
     _ADOPT,
     NO_THROTTLE,
     BUSY_OK,
+    REDACT,
     *OUTPUTS,
     groups=_EVERYTHING,
 )

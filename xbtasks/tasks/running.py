@@ -11,7 +11,7 @@ from xbtasks.errors import ExitCode, UsageError, XbError
 from xbtasks.planning import case_knobs, discover_stages, make_plan, of_backend
 from xbtasks.reporting.table import show_result
 from xbtasks.reporting.watching import followed
-from xbtasks.session import replay, run
+from xbtasks.session import run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ __all__ = [
     "clean_host",
     "finish",
     "named_stages",
+    "redacted",
     "replay_directory",
     "run_case",
     "run_demo",
@@ -59,10 +60,10 @@ def run_plan(
     )
     with followed(call.console, plan) as console:
         result = run(settings, plan, discovery, console)
-    return finish(call, _redacted(result) if call.switch("redact") else result)
+    return finish(call, redacted(result) if call.switch("redact") else result)
 
 
-def _redacted(result: Result) -> Result:
+def redacted(result: Result) -> Result:
     """Return the result that the redacted evidence gives; what keeps it from being redacted is an error."""
     from xbtasks.sharing import redact_in_place
 
@@ -134,12 +135,9 @@ def replay_directory(call: Call) -> ExitCode:
     directory = call.text("directory")
     if not directory:
         raise UsageError("no evidence directory is named", hint="a run names its own at its end")
-    from xbtasks.matrix.folder import is_matrix, replay_matrix
+    from xbtasks.matrix.folder import replay_folder
 
-    path = Path(directory)
-    if is_matrix(path):
-        return finish(call, replay_matrix(path, lambda each: replay(each, call.console)))
-    return finish(call, replay(path, call.console))
+    return finish(call, replay_folder(Path(directory), call.console))
 
 
 def bundle_directory(call: Call) -> ExitCode:
