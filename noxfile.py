@@ -97,6 +97,12 @@ def types(session: nox.Session) -> None:
 
 
 @nox.session
+def picture(session: nox.Session) -> None:
+    """Make the README's picture anew, of a run on the simulated host."""
+    session.run(PYTHON, "docs/picture.py")
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure what is fast, against named peers."""
     for script in sorted(Path("bench").glob("bench_*.py")):
