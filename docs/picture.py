@@ -29,6 +29,8 @@ PROJECT: Final = Path(__file__).resolve().parents[1]
 PICTURE: Final = PROJECT / "docs/picture.svg"
 COMMAND: Final = ("verify", "xbuild-nvidia-cuda-13", "--cases", "1")
 WIDTH: Final = 112
+_HEIGHT: Final = 200  # lines; nothing scrolls out
+_CODES: Final = {"red": 31, "green": 32, "brown": 33, "cyan": 36}  # by pyte's names
 
 _FRAME: Final = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -68,13 +70,13 @@ _MASKS: Final = (
 
 
 def record(command: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, int]:
-    """Run xbtasks on a terminal of its own; returns what it showed, colours included, and its exit status."""
+    """Run xbtasks on a terminal; returns what stands there in the end, in colour, and its exit status."""
     child, ours = pty.fork()
     if not child:
         os.chdir(PROJECT)
         words = [sys.executable, "-m", "xbtasks", *command]
         os.execve(sys.executable, words, {**environment, "TERM": "xterm", "COLUMNS": str(WIDTH)})  # noqa: S606
-    ioctl(ours, TIOCSWINSZ, struct.pack("HHHH", 60, WIDTH, 0, 0))
+    ioctl(ours, TIOCSWINSZ, struct.pack("HHHH", _HEIGHT, WIDTH, 0, 0))
     shown = b""
     while select.select([ours], [], [], 300)[0]:
         try:
@@ -86,7 +88,26 @@ def record(command: tuple[str, ...], environment: Mapping[str, str]) -> tuple[st
         shown += chunk
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.close(ours)
-    return shown.decode(errors="replace").replace("\r\n", "\n"), status
+    return _screen(shown), status
+
+
+def _screen(shown: bytes) -> str:
+    """Return what stands on a terminal in the end: what a live board overwrote is gone."""
+    import pyte
+
+    screen = pyte.Screen(WIDTH, _HEIGHT)
+    pyte.ByteStream(screen).feed(shown)
+    lines = []
+    for row in range(_HEIGHT):
+        line, colour = "", "default"
+        for column in range(WIDTH):
+            char = screen.buffer[row][column]
+            if char.fg != colour:
+                colour = char.fg
+                line += f"\x1b[{_CODES.get(colour, 0)}m"
+            line += char.data
+        lines.append(line.rstrip() if colour == "default" else f"{line.rstrip()}\x1b[0m")
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def draw(shown: str) -> str:
@@ -106,9 +127,7 @@ def draw(shown: str) -> str:
 def words_of(svg: str) -> str:
     """Return the text that a picture shows, line by line."""
     lines: dict[float, dict[float, str]] = {}
-    for x, y, text in re.findall(
-        r'<text class="xb-r\d+" [^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>', svg
-    ):
+    for x, y, text in _TEXT.findall(svg):
         lines.setdefault(float(y), {})[float(x)] = html.unescape(text).replace("\xa0", " ")
     return "\n".join("".join(text for _, text in sorted(parts.items())) for _, parts in sorted(lines.items()))
 

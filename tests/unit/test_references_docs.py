@@ -390,3 +390,31 @@ def test_variables_on_a_page_are_knobs(path: Path) -> None:
 
     known = {each.env for each in TABLE}
     assert set(re.findall(r"\bXB_[A-Z_]+\b", path.read_text())) - known == set()
+
+
+def test_every_task_stands_on_the_page_of_commands() -> None:
+    from xbtasks.tasks import ns
+
+    text = (PROJECT / "docs/commands.md").read_text()
+    left = {"demo", "test", "sim.down", "sim.mutants", "hooks.uninstall", "report.show"}
+    names = {name.replace("_", "-") for name in ns.task_names} - left
+    missing = {
+        name
+        for name in names
+        if f"./xb {name}" not in text and not name.startswith(("ascend.", "nvidia.case"))
+    }
+    assert missing == set()
+
+
+def test_what_is_typed_on_a_page_is_a_task() -> None:
+    from xbtasks.tasks import ns
+
+    known = set(ns.task_names) | {"report", "TASK"}
+    typed = {
+        (path.name, name)
+        for path in PAGES
+        for name in re.findall(r"(?:\./xb|\binv) ([a-z][a-z0-9.]*)(?![a-z-])", path.read_text())
+        if "inv" not in name
+    }
+    wrong = {(page, name) for page, name in typed if name not in known and not name.startswith("toy.")}
+    assert wrong == set()
