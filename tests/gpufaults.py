@@ -12,6 +12,8 @@ FAULTS = {
     "cap": "the limit is never checked",
     "meminfo": "cuMemGetInfo is left alone",
     "throttle": "launches are not held back",
+    "throttle-ex": "launches by cuLaunchKernelEx are not held back",
+    "launch-ex-fails": "cuLaunchKernelEx fails",
     "sm-100": "the compute limit is always 100",
     "sm-half": "the compute limit is halved",
     "limit-0": "every card uses the first limit",

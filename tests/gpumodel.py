@@ -97,6 +97,7 @@ class GpuModel:
     utilization: int = 7
     absent: frozenset[str] = frozenset()
     pools_counted: bool = False
+    newer_launch: bool = True
     host_pid_error: bool = False
 
     def run(self, container: Container) -> tuple[int, str, str]:
@@ -217,7 +218,7 @@ class _Run:
                     self._group(following, waiting)
                 event["rc"] = 0
             else:
-                event |= getattr(self, f"op_{op}")(process, *values)
+                event |= getattr(self, f"op_{op.replace('-', '_')}")(process, *values)
             process.events.append(event)
         if status == 0 and self.has("bad-exit"):
             status = 3
@@ -374,3 +375,13 @@ class _Run:
         if held and not self.model.host_pid_error and self.sm < 100:
             share = 0.001 if self.has("starves") else self.sm / 100 + 0.08
         return {"rc": 0, "launches": int(microseconds / PTX_LAUNCH_US * share), "microseconds": microseconds}
+
+    def op_rate_ex(self, process: _Process, *values: str) -> dict[str, object]:
+        if not self.model.newer_launch:
+            return {"rc": -32000, "launches": 16, "microseconds": 10}
+        if self.injected and self.has("launch-ex-fails"):
+            return {"rc": 1, "launches": 16, "microseconds": 10}
+        answer = self.op_rate(process, *values)
+        if self.injected and self.has("throttle-ex"):
+            answer["launches"] = int(values[-1]) * 1000 // PTX_LAUNCH_US
+        return answer

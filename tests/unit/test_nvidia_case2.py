@@ -45,6 +45,8 @@ NAMED = {
     "cap": "alloc-over",
     "meminfo": "total",
     "throttle": "throttle",
+    "throttle-ex": "throttle",
+    "launch-ex-fails": "throttle",
     "sm-100": "sm-limit",
     "sm-half": "sm-limit",
     "limit-next": "total",
@@ -86,7 +88,19 @@ def test_each_fault_fails_in_the_row_that_names_it(fault: str, row: str) -> None
     assert row in failing(findings)
 
 
-ALONE = ("nvml-v1", "throttle", "starves", "own-usage", "managed", "vmm", "async", "pitch", "device-total")
+ALONE = (
+    "nvml-v1",
+    "throttle",
+    "throttle-ex",
+    "launch-ex-fails",
+    "starves",
+    "own-usage",
+    "managed",
+    "vmm",
+    "async",
+    "pitch",
+    "device-total",
+)
 
 
 @pytest.mark.parametrize("fault", ALONE)
@@ -128,6 +142,13 @@ def test_compute_that_can_not_be_measured_is_said_in_the_verdict() -> None:
         assert verdict(findings) is Verdict.PASS
         assert findings.note == "compute not measured"
         assert statuses(findings.checks)["throttle"] == {Status.SKIP}
+
+
+def test_a_driver_without_the_newer_launch_is_measured_by_the_older() -> None:
+    findings = on_cards(newer_launch=False).run(judge)
+    assert verdict(findings) is Verdict.PASS
+    assert len([row for row in findings.checks if row.id.endswith(".throttle")]) == 1
+    assert failing(on_cards("throttle", newer_launch=False).run(judge)) == {"throttle"}
 
 
 def test_compute_that_is_not_measured_by_wish() -> None:

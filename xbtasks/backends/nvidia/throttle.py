@@ -31,14 +31,17 @@ _NOT_SUPPORTED: Final = 3
 
 def unclear(free: Answer, held: Answer) -> bool:
     """Whether a second measurement may tell more: a busy machine slows both down, though not alike."""
-    one, other = free.event("rate", "rate"), held.event("rate", "rate")
-    if one is None or other is None or not (one.ok and other.ok and one.launches and other.launches):
+    return any(_unclear(free.event("rate", way), held.event("rate", way)) for way in ("rate", "rate-ex"))
+
+
+def _unclear(free: Event | None, held: Event | None) -> bool:
+    if free is None or held is None or not (free.ok and held.ok and free.launches and held.launches):
         return False
-    return _MOST < _rate(other) / _rate(one) < _UNCLEAR
+    return _MOST < _rate(held) / _rate(free) < _UNCLEAR
 
 
 def judge_throttle(rows: Rows, control: Answer, without: Answer, answer: Answer) -> bool:
-    """Add the row; returns whether it must pass: not where it can't be measured.
+    """Add the rows; returns whether they must pass: not where compute can't be measured.
 
     ``control`` says what the device can; ``without`` has the rate without limits, ``answer`` that under them.
     """
@@ -56,6 +59,7 @@ def judge_throttle(rows: Rows, control: Answer, without: Answer, answer: Answer)
     text = f"{_rate(held):.0f} launches/s at SM {SM} %, {_rate(free):.0f} without: {ratio:.2f}"
     if _LEAST <= ratio <= _MOST:
         rows.passed("throttle", text)
+        _judge_extended(rows, without, answer)
         return True
     if ratio < _LEAST:
         rows.failed("throttle", text, f"at least {_LEAST} of the rate without limits", f"{ratio:.3f}")
@@ -74,6 +78,23 @@ def judge_throttle(rows: Rows, control: Answer, without: Answer, answer: Answer)
         return False
     rows.failed("throttle", text, f"at most {_MOST} of the rate without limits", f"{ratio:.2f}")
     return True
+
+
+def _judge_extended(rows: Rows, without: Answer, answer: Answer) -> None:
+    """Add the row of launches by cuLaunchKernelEx, which drivers before CUDA 11.8 don't have."""
+    free, held = without.event("rate", "rate-ex"), answer.event("rate", "rate-ex")
+    if free is None or not free.ok or free.launches < _LEAST_LAUNCHES:
+        return
+    if held is None or not held.ok:
+        observed = "none" if held is None else f"result {held.rc}"
+        rows.failed("throttle", "launches by cuLaunchKernelEx fail under the limit", "launches", observed)
+        return
+    ratio = _rate(held) / _rate(free)
+    text = f"by cuLaunchKernelEx {_rate(held):.0f}/s at SM {SM} %, {_rate(free):.0f} without: {ratio:.2f}"
+    if _LEAST <= ratio <= _MOST:
+        rows.passed("throttle", text)
+    else:
+        rows.failed("throttle", text, f"{_LEAST} to {_MOST} of the rate without limits", f"{ratio:.3f}")
 
 
 def _rate(event: Event) -> float:

@@ -210,6 +210,15 @@ _LIMITS: Final = (
         throttle=True,
     ),
     broken(
+        "launch-ex-unhooked",
+        "cuLaunchKernelEx isn't held back",
+        "throttle",
+        "launch.c",
+        "    vgpu_throttle(blocks(config));\n    return CUDA(cuLaunchKernelEx)(",
+        "    return CUDA(cuLaunchKernelEx)(",
+        throttle=True,
+    ),
+    broken(
         "log-on-stdout",
         "the log is on stdout",
         "stdout smi-total",

@@ -58,7 +58,9 @@ static void perform(char *operation)
     else if (strcmp(name, "give") == 0)
         op_give(values);
     else if (strcmp(name, "rate") == 0)
-        op_rate(values);
+        op_rate(values, 0);
+    else if (strcmp(name, "rate-ex") == 0)
+        op_rate(values, 1);
     else if (strcmp(name, "next") == 0)
         op_next();
     else

@@ -102,6 +102,9 @@ def give(slot: int) -> str:
     return f"give:{slot}"
 
 
-def rate(blocks: int, cycles: int, warm_ms: int, measure_ms: int) -> str:
-    """Launch grids of ``blocks`` blocks that spin for ``cycles``, and count those after the warm-up."""
-    return f"rate:{blocks}:{cycles}:{warm_ms}:{measure_ms}"
+def rate(blocks: int, cycles: int, warm_ms: int, measure_ms: int, *, extended: bool = False) -> str:
+    """Launch grids of ``blocks`` blocks that spin for ``cycles``, and count those after the warm-up.
+
+    ``extended``: by cuLaunchKernelEx.
+    """
+    return f"rate{'-ex' if extended else ''}:{blocks}:{cycles}:{warm_ms}:{measure_ms}"

@@ -44,6 +44,6 @@ void op_take(char *values);
 void op_give(const char *slot);
 
 /* rate.c */
-void op_rate(char *values);
+void op_rate(char *values, int extended);
 
 #endif

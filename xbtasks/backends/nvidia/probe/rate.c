@@ -34,22 +34,39 @@ static double seconds(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static int launch(void *function, unsigned int blocks, uint64_t *cycles)
+/* CUlaunchConfig */
+struct configuration {
+    unsigned int grid[3], block[3], shared;
+    void *stream, *attributes;
+    unsigned int count;
+};
+
+static int launch_one(void *function, unsigned int blocks, void **parameters, int extended)
+{
+    const struct configuration configuration = {{blocks, 1, 1}, {1, 1, 1}, 0, NULL, NULL, 0};
+
+    if (extended)
+        return CUDA(cuLaunchKernelEx, (const struct configuration *, void *, void **, void **), &configuration,
+                    function, parameters, NULL);
+    return CUDA(cuLaunchKernel,
+                (void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+                 unsigned int, void *, void **, void **),
+                function, blocks, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
+}
+
+static int launch(void *function, unsigned int blocks, uint64_t *cycles, int extended)
 {
     void *parameters[] = {cycles};
     int result = 0;
 
     for (int i = 0; i < AHEAD && result == 0; i++)
-        result = CUDA(cuLaunchKernel,
-                      (void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
-                       unsigned int, void *, void **, void **),
-                      function, blocks, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
+        result = launch_one(function, blocks, parameters, extended);
     return result == 0 ? CUDA(cuCtxSynchronize, (void), ) : result;
 }
 
 /* rate:BLOCKS:CYCLES:WARM:MEASURE: launches, a few ahead of the device so that it never waits for a machine that
- * is busy; both times in milliseconds. */
-void op_rate(char *values)
+ * is busy; both times in milliseconds. rate-ex: the same, by cuLaunchKernelEx. */
+void op_rate(char *values, int extended)
 {
     uint64_t numbers[NUMBERS] = {0};
     void *module = NULL, *function = NULL;
@@ -68,7 +85,7 @@ void op_rate(char *values)
         launches = 0;
         begun = seconds();
         do {
-            result = launch(function, (unsigned int)numbers[0], &numbers[1]);
+            result = launch(function, (unsigned int)numbers[0], &numbers[1], extended);
             launches += AHEAD;
             spent = seconds() - begun;
         } while (result == 0 && spent * 1e3 < (double)numbers[stage]);
