@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeVar
 
-from xbtasks.errors import CannotJudge, Refused, UsageError, XbError
+from xbtasks.errors import CannotJudge, Interrupted, Refused, UsageError, XbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +17,9 @@ __all__ = ["OwnSide", "read_notes"]
 
 _T = TypeVar("_T")
 
-_KINDS: dict[str, type[XbError]] = {kind.__name__: kind for kind in (CannotJudge, Refused, UsageError)}
+_KINDS: dict[str, type[XbError]] = {
+    kind.__name__: kind for kind in (CannotJudge, Interrupted, Refused, UsageError)
+}
 
 
 def read_notes(data: bytes) -> dict[str, tuple[str, str, str]]:

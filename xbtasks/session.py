@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 import time
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from xbtasks.planning import stage_plan
 from xbtasks.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from xbtasks.checkout.stages import Discovery, Stage
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from xbtasks.host.recording import Evidence
     from xbtasks.host.transfer import StreamPayload
     from xbtasks.knobs.settings import Settings
+    from xbtasks.ownside import OwnSide
     from xbtasks.pipeline import Permission
     from xbtasks.reporting.console import Console
 
@@ -52,6 +53,7 @@ RUN_FOLDER = "XBTASKS_RUN_FOLDER"
 """The variable that names a folder for the evidence of one run, set by who starts several as one."""
 
 _SCHEMA = 1
+_TURN = "turn at what is shared on the host"
 _OWN_SIDE = "own-side.json"
 _WHERE = "XDG_STATE_HOME names another place"
 
@@ -135,7 +137,7 @@ def run(
         ),
         keep=evidence.keep,
         reporter=console,
-        turn=place.turn,
+        turn=lambda: _noted(own, place),
     )
     empty = Result(run_id, plan.command, transport.label, str(evidence.directory))
     try:
@@ -207,6 +209,7 @@ def replay(directory: Path, console: Console) -> Result:
         permission=permission,
         keep=lambda name, _: str(directory / name),
         reporter=console,
+        turn=lambda: own.call(_TURN, nullcontext),
     )
     return perform(plan, tools, Result(run_id, plan.command, label, str(directory)))
 
@@ -215,6 +218,14 @@ def runs_directory() -> Path:
     """Return where evidence is kept: ``$XDG_STATE_HOME/xbtasks/runs``, else under ``~/.local/state``."""
     base = os.environ.get("XDG_STATE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".local/state") / "xbtasks/runs"
+
+
+@contextmanager
+def _noted(own: OwnSide, place: Place) -> Iterator[None]:
+    """Hold the place's turn; that it was waited for in vain is kept for a replay."""
+    with ExitStack() as held:
+        own.call(_TURN, lambda: held.enter_context(place.turn()))
+        yield
 
 
 def run_directory(run_id: str) -> Path:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,12 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workplace import SAMPLE
-from xbtasks.errors import CannotJudge, Refused, UsageError
+from xbtasks.errors import CannotJudge, Interrupted, Refused, UsageError
+from xbtasks.host.local import LocalTransport
 from xbtasks.knobs.resolve import resolve
+from xbtasks.matrix.turns import Turns
+from xbtasks.ownside import OwnSide
 from xbtasks.plan import CaseKnobs, RunPlan
 from xbtasks.planning import discover_stages, make_plan, of_backend
 from xbtasks.reporting.console import Console
 from xbtasks.session import (
+    Place,
+    _noted,
     _permission,
     replay,
     run,
@@ -191,3 +198,20 @@ def test_another_note_is_no_evidence(tmp_path: Path, text: str) -> None:
 def test_knobs_of_the_hardware_cases_travel_in_the_plan() -> None:
     plan = RunPlan("x", (), (2,), build=False, knobs=CaseKnobs(gpu="GPU-1", gpus=("0", "1"), mem=4096))
     assert RunPlan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+def test_a_turn_that_was_not_had_is_noted_for_a_replay() -> None:
+    noted: dict[str, tuple[str, str, str]] = {}
+    own = OwnSide(keep=noted.update)
+    stop = threading.Event()
+    turns = Turns(stop)
+    place = Place(Path("/nowhere"), LocalTransport(), lambda what, *, accelerator=False: None)
+    with _noted(own, replace(place, turn=lambda: turns.turn("card"))):
+        stop.set()
+        with pytest.raises(Interrupted), _noted(own, replace(place, turn=lambda: turns.turn("card"))):
+            raise AssertionError
+    again = OwnSide(noted)
+    with pytest.raises(Interrupted, match="another stage was at work"):
+        again.call(next(iter(noted)), nullcontext)
+    with _noted(OwnSide(), place):
+        pass

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xbtasks.plan import RunPlan
     from xbtasks.reporting.console import Console
 
-__all__ = ["Doing", "asked_of", "confirm", "granted", "refuser"]
+__all__ = ["Doing", "asked_of", "confirm", "permission_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,9 @@ class Doing:
     """What is done on a host that somebody has to agree to."""
 
     host: str
+    stage: str
     what: str
+    accelerator: bool = False
 
     def __str__(self) -> str:
         return f"{self.host}: {self.what}"
@@ -48,11 +50,11 @@ def asked_of(
         if view.simulated:
             continue
         if remote[unit.host] and seen is not None and seen.build:
-            doings.append(Doing(unit.host, f"build {unit.stage} as image {stage.image}"))
+            doings.append(Doing(unit.host, unit.stage, f"build {unit.stage} as image {stage.image}"))
         cards = [f"case {n} on {_cards(plan, stage.backend_name, n)}" for n in unit.cases if n > 1]
         if cards:
             what = f"run containers of {unit.stage} for {', '.join(cards)}, about a minute each"
-            doings.append(Doing(unit.host, what))
+            doings.append(Doing(unit.host, unit.stage, what, accelerator=True))
     return tuple(doings)
 
 
@@ -75,22 +77,19 @@ def confirm(doings: Sequence[Doing], console: Console, *, yes: bool) -> None:
         raise Refused("not confirmed: nothing was done")
 
 
-def granted(what: str, *, accelerator: bool = False) -> None:
-    """Allow what the user has confirmed."""
-    del what, accelerator
+def permission_for(unit: Unit, asked: Iterable[Doing], *, remote: bool, yes: bool) -> Permission:
+    """Return what allows a unit all that was confirmed for it, and refuses what needs a word and got none."""
+    confirmed = {doing.accelerator for doing in asked if (doing.host, doing.stage) == (unit.host, unit.stage)}
 
+    def permit(what: str, *, accelerator: bool = False) -> None:
+        if yes or accelerator in confirmed or not (remote or accelerator):
+            return
+        raise Refused(
+            f"not confirmed: {what} on {unit.host}; it was not in the plan",
+            hint="the host changed meanwhile, run it again or give --yes",
+        )
 
-def refuser(host: str, *, remote: bool) -> Permission:
-    """Return what refuses all that needs a word, for a host of which the plan said that it needs none."""
-
-    def refuse(what: str, *, accelerator: bool = False) -> None:
-        if remote or accelerator:
-            raise Refused(
-                f"not confirmed: {what} on {host}; it was not in the plan",
-                hint="the host changed meanwhile, run it again or give --yes",
-            )
-
-    return refuse
+    return permit
 
 
 def _cards(plan: RunPlan, backend: str, case: int) -> str:

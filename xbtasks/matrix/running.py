@@ -15,7 +15,7 @@ from xbtasks.matrix.connections import Connections
 from xbtasks.matrix.folder import gather, replayed, standing, write_note
 from xbtasks.matrix.looking import Look, look_at, look_plan
 from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
-from xbtasks.matrix.question import Doing, asked_of, confirm, granted, refuser
+from xbtasks.matrix.question import Doing, asked_of, confirm, permission_for
 from xbtasks.matrix.scheduler import Crew, Unrun
 from xbtasks.matrix.turns import Turns
 from xbtasks.reporting.console import Console
@@ -136,12 +136,11 @@ class MatrixRun:
         note = self._note(plan)
         write_note(self.directory, note)
         confirm(plan.asked, self.console, yes=yes)
-        allowed = {doing.host for doing in plan.asked}
         for unit in plan.units:
             self._watch.expect(unit.host, unit.stage, unit.cases)
         ended = self._crew(
             plan.units,
-            lambda unit: self._perform(unit, allowed=yes or unit.host in allowed),
+            lambda unit: self._perform(unit, plan.asked, yes=yes),
             at_once=pace.at_once(len(self.hosts)),
             per_host=pace.jobs or _PER_HOST,
             ends_all=lambda found: pace.fail_fast and found.exit_code is ExitCode.FAILED,
@@ -241,7 +240,7 @@ class MatrixRun:
             if evidence is not None:
                 note_names(evidence, transport)
 
-    def _perform(self, unit: Unit, *, allowed: bool) -> Result:
+    def _perform(self, unit: Unit, asked: Sequence[Doing], *, yes: bool) -> Result:
         host = self._by_name[unit.host]
         stage = next(each for each in host.plan.stages if each.stage == unit.stage)
         directories = tuple(pair for pair in host.plan.directories if pair[0] == stage.backend_name)
@@ -250,7 +249,7 @@ class MatrixRun:
         place = Place(
             self.directory / unit.folder,
             transport,
-            granted if allowed else refuser(unit.host, remote=host.remote),
+            permission_for(unit, asked, remote=host.remote, yes=yes),
             lambda: self._turns.turn(host.destination, stage.backend_name, stage.staging_directory),
         )
         name = unit.stage if len(self.hosts) == 1 else f"{unit.host} {unit.stage}"
