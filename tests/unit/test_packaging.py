@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import subprocess
 import tomllib
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from tests.workplace import PROJECT
+from xbtasks.source import SOURCE, find_source
 
 PACKAGE = PROJECT / "xbtasks"
 IGNORED = {".py", ".pyc"}
@@ -37,3 +39,22 @@ def test_dependencies_are_locked_with_hashes_and_without_addresses() -> None:
         lines = lock.read_text().splitlines()
         assert not [line for line in lines if "://" in line or line.startswith(("-i", "--index", "--extra"))]
         assert "--hash=sha256:" in lock.read_text()
+
+
+def test_the_source_checkout_is_known_by_what_only_it_has(tmp_path: Path) -> None:
+    assert SOURCE == PROJECT
+    for foreign in ("tests", "config", "requirements"):
+        (tmp_path / foreign).mkdir()
+    (tmp_path / "xb").touch()
+    assert find_source(tmp_path / "xbtasks") is None
+    (tmp_path / "requirements/run.lock").touch()
+    assert find_source(tmp_path / "xbtasks") == tmp_path
+
+
+def test_the_launcher_imports_nothing_of_the_current_directory(tmp_path: Path) -> None:
+    for name in ("xbtasks", "invoke", "yaml"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('imported')\n")
+    done = subprocess.run([PROJECT / "xb", "--version"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.rglob("__pycache__"))

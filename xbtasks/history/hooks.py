@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import Refused, UsageError
+from xbtasks.source import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +26,11 @@ __all__ = ["Hook", "find_hook", "hook_text", "own_command"]
 
 _MARK: Final = "# xbtasks pre-push hook 1, sha256 "
 _PROGRAM: Final = Path(__file__).with_name("programs") / "pre-push.sh"
-_PROJECT: Final = Path(__file__).resolve().parents[2]
 
 
 def own_command() -> tuple[str, ...]:
     """Return how this program is started from anywhere: by its launcher, else by the Python that runs it."""
-    launcher = _PROJECT / "xb"
-    return (str(launcher),) if launcher.is_file() else (sys.executable, "-m", "xbtasks")
+    return (str(SOURCE / "xb"),) if SOURCE else (sys.executable, "-P", "-m", "xbtasks")
 
 
 def hook_text(command: Sequence[str], prefix: str, *, block: bool) -> str:
@@ -40,7 +39,7 @@ def hook_text(command: Sequence[str], prefix: str, *, block: bool) -> str:
     ``block`` makes it hold back a push that touches a stage; otherwise it only tells.
     """
     words = " ".join(map(shlex.quote, command))
-    where = str(_PROJECT) if (_PROJECT / "xb").is_file() else "an operator checkout"
+    where = str(SOURCE) if SOURCE else "an operator checkout"
     rest = (
         "# It says which builder stages a push touches; inv hooks.uninstall removes it.\n"
         f"mode={'block' if block else 'warn'}\n"

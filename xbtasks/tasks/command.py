@@ -15,6 +15,7 @@ from invoke.tasks import Task
 
 from xbtasks.errors import ExitCode, Interrupted, XbError
 from xbtasks.knobs.table import KNOBS, Group, knobs_for
+from xbtasks.source import SOURCE
 from xbtasks.tasks.executor import report_exit, user_file
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Option:
 
 
 _KNOB_NAMES = frozenset(knob.name for knob in KNOBS)
-_PROJECT_FILE = Path(__file__).resolve().parents[2] / "config/invoke.yaml"
+_PROJECT_FILE = SOURCE / "config/invoke.yaml" if SOURCE else None
 
 STAGE = Option("stage", "builder stage of the Dockerfile, as `inv stages` lists it", positional=True)
 NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves 15 s)", switch=True)
@@ -105,7 +106,7 @@ class Call:
             os.environ,
             user_file=Path(explicit) if explicit else default_user_file(os.environ),
             explicit_user_file=bool(explicit),
-            project_file=_PROJECT_FILE if _PROJECT_FILE.is_file() else None,
+            project_file=_PROJECT_FILE if _PROJECT_FILE and _PROJECT_FILE.is_file() else None,
             host_file=host_file,
         )
 

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 
 from xbtasks.errors import ExitCode, UsageError
+from xbtasks.source import SOURCE
 
 __all__ = ["run_tests"]
 
@@ -16,14 +17,14 @@ def run_tests(options: str) -> ExitCode:
     Raises:
         UsageError: this is an installed package without its tests, or ``options`` has an open quote.
     """
-    from xbtasks.bootstrap import ROOT, ensure
+    from xbtasks.bootstrap import ensure
 
-    if not (ROOT / "tests").is_dir():
+    if SOURCE is None:
         raise UsageError("the tests are not here", hint="they come with the source checkout")
     try:
         words = shlex.split(options)
     except ValueError as error:
         raise UsageError(f"--options {options!r}: {error}") from error
     python = ensure("dev")
-    done = subprocess.run([str(python), "-m", "pytest", *words], check=False, cwd=ROOT)
+    done = subprocess.run([str(python), "-m", "pytest", *words], check=False, cwd=SOURCE)
     return ExitCode.PASSED if done.returncode == 0 else ExitCode.FAILED

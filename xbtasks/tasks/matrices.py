@@ -20,6 +20,7 @@ from xbtasks.matrix.selection import chosen_cases, chosen_names
 from xbtasks.planning import case_knobs, discover_stages, make_plan
 from xbtasks.result import Result
 from xbtasks.session import new_run_id, run_directory, runs_directory, with_host
+from xbtasks.source import SOURCE
 from xbtasks.tasks.running import finish, redacted
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run_matrix"]
 
-_PROJECT = Path(__file__).resolve().parents[2]
 _SELECTION = ("stages", "cases", "hosts")
 _MOST_JOBS = 1024
 
@@ -156,7 +156,8 @@ def _targets(call: Call, discovery: Discovery, file: str, note: MatrixNote | Non
     for flag in ("host", "mode"):
         if call.text(flag):
             raise UsageError(f"--{flag} and --hosts-file both say where to run", hint="give one of them")
-    entries = {entry.name: entry for entry in read_hosts(Path(file), outside=(_PROJECT, discovery.repo))}
+    projects = [folder for folder in (SOURCE, discovery.repo) if folder]
+    entries = {entry.name: entry for entry in read_hosts(Path(file), outside=projects)}
     if note is None:
         chosen: Sequence[str] = chosen_names("--hosts", call.text("hosts"), tuple(entries))
     else:
