@@ -162,6 +162,12 @@ CHANGES: dict[str, tuple[Callable[[Repository], object], set[str], set[str], str
     "a comment": (docker("# the tools", "# The tools"), set(), set(), "what no build reads: comments"),
     "a blank line": (docker("FROM tools", "\n\nFROM tools"), set(), set(), "what no build reads"),
     "an ARG that no stage uses": (docker("1.26", "1.27"), set(), ALL, "builder stages: line 5"),
+    "an ARG from outside that a stage uses now": (
+        docker("COMMIT\nCOPY", "COMMIT\nARG GO\nCOPY"),
+        {NV},
+        set(),
+        "ARG GO is 1.26",
+    ),
     "an instruction outside": (docker("go build", "go test"), set(), ALL, "builder stages: line 30"),
     "one outside that is gone": (docker("RUN go build\n", ""), set(), ALL, "line 30 of old"),
     "one outside that copies from a stage": (docker("/out /nvidia", "/out /n"), set(), {NV}, "line 29"),
@@ -293,6 +299,8 @@ class TestKinds:
         change(repo)
         if how != "unstaged":
             repo.git("add", "--all")
+        elif kind in ("nothing", "a time stamp"):
+            assert look(repo).files == ()
         if how == "committed":
             repo.commit()
         found = look(repo)
