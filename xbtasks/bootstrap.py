@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ROOT", "ensure"]
 
 ROOT = Path(__file__).resolve().parent.parent
+"""The folder that the package lies in."""
 _WHEELS = Path("/usr/share/python-wheels")
 
 

@@ -24,9 +24,13 @@ __all__ = [
 ]
 
 LABEL_STAGE = "xbtasks.stage"
+"""On an image: its builder stage."""
 LABEL_INPUTS = "xbtasks.inputs"
+"""On an image: the input digest of its stage."""
 LABEL_COMMIT = "xbtasks.commit"
+"""On an image: the commit of the checkout."""
 LABEL_RUN = "xbtasks.run"
+"""On a container: the run it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)

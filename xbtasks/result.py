@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 SCHEMA = 1
+"""The version of the result document: keys may be added to it, none renamed or removed."""
 _ORDER = (ExitCode.INTERRUPTED, ExitCode.FAILED, ExitCode.CANNOT_JUDGE, ExitCode.USAGE, ExitCode.PASSED)
 
 

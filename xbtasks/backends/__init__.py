@@ -16,6 +16,7 @@ BACKENDS: Final[dict[str, Backend]] = {
     ascend.BACKEND.name: ascend.BACKEND,
     nvidia.BACKEND.name: nvidia.BACKEND,
 }
+"""The vendors by name."""
 
 
 def backend_of(stage_name: str) -> Backend | None:

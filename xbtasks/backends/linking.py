@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CASE_TITLE", "ImageFile", "StagedFile", "accepted_by_profile", "judge_linking"]
 
 CASE_TITLE: Final = "Build artifacts + linking"
+"""The locked title of case 1 of every backend."""
 _WAIVED = "needed-waived"
 
 

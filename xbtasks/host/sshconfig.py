@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["SYSTEM_FILE", "HostConfig", "expand", "read_host"]
 
 SYSTEM_FILE: Final = Path("/etc/ssh/ssh_config")
+"""The machine's own configuration of ssh clients."""
 _DEEPEST = 16
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _LISTS = ("userknownhostsfile", "globalknownhostsfile")

@@ -45,6 +45,7 @@ class GpuUuid:
 
 
 GpuId: TypeAlias = GpuIndex | GpuUuid
+"""A card, as its user names it."""
 
 
 def parse_gpu(text: str) -> GpuId | Auto:

@@ -313,6 +313,7 @@ KNOBS: Final[tuple[Knob, ...]] = (
         unset="no bound: the need is an INFO row",
     ),
 )
+"""Every knob, in the order of ``inv knobs``."""
 
 _BY_NAME = {entry.name: entry for entry in KNOBS}
 

@@ -50,8 +50,11 @@ __all__ = [
 ]
 
 Mib = NewType("Mib", int)
+"""A whole number of MiB."""
 Percent = NewType("Percent", int)
+"""A share, 1 to 100."""
 Seconds = NewType("Seconds", int)
+"""A time in whole seconds."""
 
 MAX_MIB: Final = 2**31 - 1  # the memory quota's range in npu_info.config
 MAX_PATH: Final = 4095  # bytes; PATH_MAX without its NUL

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 NOTE: Final = "matrix.json"
+"""The file in a matrix's folder that tells what it is made of."""
 
 
 def is_matrix(directory: Path) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["LOCAL", "HostEntry", "read_hosts"]
 
 LOCAL: Final = "local"
+"""What a hosts file says for this machine."""
 _KEYS: Final = ("name", "ssh", "backends", "gpu", "gpus", "npu", "chip", "vnpu", "knobs")
 _CARDS: Final = frozenset(("gpu", "gpus", "npu", "chip", "vnpu"))
 _NOT_A_HOSTS: Final = {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA", "Cell", "MatrixNote", "NotRun", "StageView", "Unit", "View"]
 
 SCHEMA = 1
+"""The version of the note's form."""
 
 
 @dataclass(frozen=True, slots=True)

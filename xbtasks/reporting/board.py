@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["RUNNING", "WAITING", "Board", "Line", "Row", "View", "clock"]
 
 WAITING = "wait"
+"""A row that has not begun."""
 RUNNING = "run"
+"""A row that is at work."""
 OVER = "end"
 _URGENCY = {RUNNING: 0, "FAIL": 1, "ERROR": 2, WAITING: 3, "SKIP": 4, OVER: 5, "PASS": 6}
 

@@ -79,6 +79,7 @@ FORMS: Final[Mapping[str, Callable[[Sequence[Job]], str]]] = {
     "gitlab": gitlab,
     "json": jobs_json,
 }
+"""What ``--emit`` can write, by the name of the CI engine."""
 
 
 def form(name: str) -> Callable[[Sequence[Job]], str]:

@@ -21,6 +21,7 @@ EXITS: Final = {
     ExitCode.CANNOT_JUDGE: "could not judge",
     ExitCode.INTERRUPTED: "interrupted",
 }
+"""Exit codes in words."""
 _ENDED: Final = {
     Verdict.PASS: "passed",
     Verdict.FAIL: "failed",

@@ -22,7 +22,7 @@ from xbtasks.errors import CannotJudge, Refused
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["IndexTarget", "PrivateApt", "choose_repository", "own_settings", "parse_index_targets"]
+__all__ = ["IndexTarget", "PrivateApt", "choose_repository", "own_settings", "parse_index_targets", "unpack"]
 
 _TARGET_FORMAT: Final = "$(REPO_URI)\t$(RELEASE)\t$(COMPONENT)"
 _KEYRINGS: Final = ("/usr/share/keyrings/debian-archive-keyring.gpg", "/etc/apt/trusted.gpg.d")

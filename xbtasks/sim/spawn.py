@@ -22,6 +22,8 @@ import sys
 from pathlib import Path
 from typing import TypedDict
 
+__all__ = ["main"]
+
 NOT_PERMITTED = 77
 
 CLONE_NEWNS = 0x00020000

@@ -18,6 +18,7 @@ reports.add_task(report.show, default=True)
 reports.add_task(report.diff)
 
 ns = Collection()
+"""All tasks, for ``xb`` and for a ``tasks.py``."""
 for task in root.TASKS:
     ns.add_task(task)
 for backend in cases.collections():

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from xbtasks.history.touched import Touched
     from xbtasks.tasks.command import Call
 
-__all__ = ["show_changed", "touched_by"]
+__all__ = ["install_hook", "show_changed", "touched_by", "uninstall_hook"]
 
 
 def show_changed(call: Call) -> ExitCode:

@@ -43,9 +43,13 @@ _KNOB_NAMES = frozenset(knob.name for knob in KNOBS)
 _PROJECT_FILE = SOURCE / "config/invoke.yaml" if SOURCE else None
 
 STAGE = Option("stage", "builder stage of the Dockerfile, as `inv stages` lists it", positional=True)
+"""The positional that names a stage."""
 NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves 15 s)", switch=True)
+"""The switch that leaves out the rate of compute."""
 BUSY_OK = Option("busy_ok", "share a card with whoever computes on it", switch=True)
+"""The switch that shares a busy card."""
 REDACT = Option("redact", "replace hosts and users in the evidence and in what is written", switch=True)
+"""The switch that redacts evidence and outputs."""
 OUTPUTS = (
     Option("junit", "write the result to this file as JUnit XML, for CI"),
     Option("markdown", "write the result to this file as GitHub's Markdown"),

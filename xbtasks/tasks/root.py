@@ -203,3 +203,4 @@ TASKS: Final = (
     *(stages, changed, knobs, preflight, build, verify, matrix),
     *(explain, replay, bundle, clean, demo, test),
 )
+"""The tasks at the root, in the order of ``--list``."""

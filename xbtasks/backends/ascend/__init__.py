@@ -23,3 +23,4 @@ BACKEND = Backend(
     ),
     host="xbtasks.backends.ascend.hardware",
 )
+"""What xbtasks knows of Ascend: names, artifacts, cases, and its part of preflight."""

@@ -43,6 +43,7 @@ REQUIRED: Final = tuple(
         "no-config",
     )
 )
+"""The checks that need a PASS row."""
 
 _TRIES: Final = 5
 _SECOND: Final = (257, 2047)  # MB; below every card

@@ -57,6 +57,7 @@ REQUIRED: Final = tuple(
         "shared",
     )
 )
+"""The checks that need a PASS row."""
 
 _TRIES: Final = 3
 _LEAST: Final = 32  # MiB

@@ -30,12 +30,17 @@ __all__ = [
 ]
 
 MIB: Final = 1 << 20
+"""One MiB, in bytes."""
 DEFAULT_MEMORY_MIB: Final = 1024
+"""The memory quota of a slice where none was given, in MiB."""
 LIBRARY: Final = "/opt/enpu/vcann-rt/lib/libvruntime.so"
+"""Where the library lies in a workload."""
 MONITOR: Final = "/opt/enpu/vcann-rt/tools/enpu-monitor"
+"""Where the monitor lies in a workload."""
 CONFIG: Final = "/etc/enpu/vcann-rt/npu_info.config"
 PRELOAD_FILE: Final = "/etc/ld.so.preload"
 SHARED_MEMORY: Final = "/dev/shm/"  # noqa: S108 - given by vcann-rt
+"""Where the slice's shared memory lies; its name is the config's shm-id."""
 
 PRELOAD: Final = (
     "/usr/local/dcmi/libdcmi.so",
@@ -52,6 +57,7 @@ KEYS: Final = (
     "scheduling-policy",
     "shm-id",
 )
+"""The fields of the config, in their order."""
 
 _ELASTIC: Final = 2
 _LOG_LEVEL: Final = "3"  # INFO: the level at which the loaded configuration is logged

@@ -21,6 +21,8 @@ import sys
 import time
 from pathlib import Path
 
+__all__ = ["main"]
+
 LIBRARIES = ("libvruntime.so", "libruntime.so", "libascendcl.so")
 SHARED = "/dev/shm/"  # noqa: S108 - where shared memory is
 FAMILIES = ("align32", "cached")

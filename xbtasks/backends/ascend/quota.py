@@ -33,6 +33,7 @@ __all__ = [
 
 REFUSED: Final = 300000
 CARD_FULL: Final = 207001
+"""ACL: the card itself is out of memory."""
 _CODES: Final = {
     REFUSED: "the quota",
     CARD_FULL: "the card itself is full",

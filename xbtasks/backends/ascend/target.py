@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["RUNTIME", "WAIT", "Target", "find_target", "held", "require_held"]
 
 RUNTIME: Final = "ascend"
+"""The OCI runtime that injects the driver."""
 WAIT: Final = 300
 """For how many seconds a case waits for another run to give its die back."""
 

@@ -20,3 +20,4 @@ BACKEND = Backend(
     ),
     host="xbtasks.backends.nvidia.hardware",
 )
+"""What xbtasks knows of NVIDIA: names, artifacts, cases, and its part of preflight."""

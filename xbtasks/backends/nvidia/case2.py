@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["CASE", "judge"]
 
 CASE: Final = "nvidia.case2"
+"""The id of the case."""
 _DEFAULT_SM: Final = 50
 _LEAST_ROOM: Final = 512  # MiB beside two contexts
 _CARD_ROOM: Final = 2048  # MiB that a card must have beside the control's allocation

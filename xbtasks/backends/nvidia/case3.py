@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["CASE", "judge", "limit_factors"]
 
 CASE: Final = "nvidia.case3"
+"""The id of the case."""
 _DEFAULT_SM: Final = 30
 _ROLES: Final = ("smi", "limits", "smi-2", "limits-2")
 _REPEATED: Final = (

@@ -32,11 +32,16 @@ __all__ = [
 ]
 
 MIB: Final = 1 << 20
+"""One MiB, in bytes."""
 DEFAULT_MEMORY_MIB: Final = 4096
+"""The memory limit of a card where none was given, in MiB."""
 LIBRARY: Final = "/usr/local/vgpu/libvgpu.so"
+"""Where the library lies in a workload."""
 PRELOAD_FILE: Final = "/etc/ld.so.preload"
 CACHE_FOLDER: Final = "/tmp/vgpu"  # noqa: S108 - a path in the container, given by the contract
+"""Where the library keeps its shared region, in the container."""
 LOCK_FOLDER: Final = "/tmp/vgpulock"  # noqa: S108 - the same
+"""Where the library keeps its locks, in the container."""
 CARD_ORDER: Final = ("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
 """CUDA numbers cards as NVML does, also where they aren't all of one model."""
 

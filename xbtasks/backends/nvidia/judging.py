@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 OUT_OF_MEMORY: Final = 2
+"""CUDA_ERROR_OUT_OF_MEMORY."""
 _NOT_SUPPORTED: Final = 801
 _HIDDEN_RESULT: Final = -1
 _RESULTS: Final = {

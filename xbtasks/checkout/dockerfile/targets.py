@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["BUILDER_PREFIX", "Recipe", "Target"]
 
 BUILDER_PREFIX = "xbuild-"
+"""What the name of every builder stage begins with."""
 
 
 @dataclass(frozen=True, slots=True)

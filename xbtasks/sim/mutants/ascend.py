@@ -302,3 +302,4 @@ _INJECTION: Final = (
 )
 
 MUTANTS: Final = (*_QUOTA, *_INJECTION)
+"""Broken variants of the Ascend sample's library."""

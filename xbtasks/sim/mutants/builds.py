@@ -279,3 +279,4 @@ _ASCEND: Final = (
 )
 
 MUTANTS: Final = (*_NVIDIA, *_ASCEND)
+"""Broken variants of the builds."""

@@ -21,6 +21,7 @@ VARIANTS: Final = (
     *hosts.MUTANTS,
     *good.GOOD,
 )
+"""All variants, broken and good, in the order in which they are tried."""
 
 
 def chosen(pattern: str) -> tuple[Variant, ...]:

@@ -216,3 +216,4 @@ _ASCEND: Final = (
 )
 
 GOOD: Final = (*_BUILDS, *_NVIDIA, *_ASCEND)
+"""Unusual variants that are right: each must pass."""

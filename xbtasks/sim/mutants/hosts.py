@@ -12,6 +12,7 @@ from xbtasks.sim.mutants.model import Kind, Variant
 __all__ = ["CONFIG", "MUTANTS", "changed"]
 
 CONFIG: Final = "*,target=/etc/enpu/vcann-rt/npu_info.config,*"
+"""What a bind mount of a slice's config looks like among docker's words."""
 _PRELOAD: Final = "*,target=/etc/ld.so.preload,*"
 
 
@@ -329,3 +330,4 @@ _DRIVERS: Final = (
 )
 
 MUTANTS: Final = (*_INJECTED, *_DRIVERS)
+"""Hosts on which the injection or the driver is broken."""

@@ -237,3 +237,4 @@ _LIMITS: Final = (
 )
 
 MUTANTS: Final = (*_TOTALS, *_LIMITS)
+"""Broken variants of the NVIDIA sample's library: totals and limits."""

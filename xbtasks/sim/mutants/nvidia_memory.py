@@ -220,3 +220,4 @@ _CARDS: Final = (
 )
 
 MUTANTS: Final = (*_ALLOCATIONS, *_CARDS)
+"""Broken variants of the NVIDIA sample's library: allocations and cards."""

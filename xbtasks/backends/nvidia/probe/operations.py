@@ -24,9 +24,13 @@ __all__ = [
 ]
 
 INIT: Final = "init"
+"""Initialise CUDA."""
 INFO: Final = "info"
+"""Ask CUDA for the totals of the card."""
 NVML: Final = "nvml"
+"""Ask NVML for the same."""
 NEXT: Final = "next"
+"""Let the next process begin."""
 
 
 class Family(StrEnum):

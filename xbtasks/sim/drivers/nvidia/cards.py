@@ -76,6 +76,7 @@ MODELS: Final = {
     "h200": Model("NVIDIA H200", 143771, 604, 516, 132, 2048, 32, (9, 0), 1980, 700, "server"),
     "gb10": Model("NVIDIA GB10", 122570, 0, 456, 48, 1536, 24, (12, 1), 2418, 100, "unified"),
 }
+"""The cards that can be simulated, by the name in an inventory."""
 
 
 @dataclass(frozen=True, slots=True)
