@@ -75,7 +75,8 @@ def hosts(folder: Path, opened: ExitStack) -> bool:
     for name in ILL:
         print(f"  {name}: {found[name]['verdict']}: {found[name]['reason'][:150]}")
     ratio, memory = many / one, (peak - base) / (HOSTS - 1)
-    print(f"ratio {ratio:.2f} (at most {MOST_RATIO}); {memory:.2f} MB for each host (at most {MOST_MEMORY})")
+    print(f"ratio {ratio:.2f} (at most {MOST_RATIO}); {memory:.2f} MB for each host (at most {MOST_MEMORY}),")
+    print(f"  {peak:.0f} MB in all at the peak, {base:.0f} MB with one host")
     ill = all(found[name]["verdict"] == "ERROR" for name in ILL)
     return ratio <= MOST_RATIO and memory <= MOST_MEMORY and passed == len(well) and ill
 

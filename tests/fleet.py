@@ -41,14 +41,14 @@ class Fleet:
         files = {f"pack/gpustack-operator/external/{stage}": b"source" for stage in (OTHER, STAGE)}
         self.checkout = make_checkout(self.folder / "checkout", _DOCKERFILE, files)
 
-    def add(self, name: str, *, seconds: float = 0, knobs: tuple[str, ...] = ()) -> ShimEngine:
-        """Add a host whose builds take ``seconds``."""
+    def add(self, name: str, *, seconds: float = 0, ssh: tuple[str, ...] = ()) -> ShimEngine:
+        """Add a host whose builds take ``seconds``; ``ssh`` are lines of ssh_config about it."""
         (self.folder / name).mkdir()
         engine = ShimEngine.make(self.folder / name, {"/out/libvgpu.so": self.library}, seconds=seconds)
         server = self.rig.server(environment=engine.environment)
-        self.rig.alias(name, server.port)
+        self.rig.alias(name, server.port, *ssh)
         self.hosts[name], self.servers[name] = engine, server
-        self.lines[name] = [f"stage-dir: {engine.staging}", *knobs]
+        self.lines[name] = [f"stage-dir: {engine.staging}"]
         return engine
 
     @property

@@ -99,8 +99,9 @@ class Result:
         reasons = [text for _, text in self.errors]
         for case in self.cases:
             if case.reason:
+                where = f"{case.host}: " if case.host not in ("", self.host) else ""
                 skipped = f"{case.id} skipped: " if case.verdict is Verdict.SKIP else ""
-                reasons.append(f"{skipped}{case.reason}")
+                reasons.append(f"{where}{skipped}{case.reason}")
         return "; ".join(dict.fromkeys(reasons))
 
     def to_json(self) -> dict[str, object]:
