@@ -79,12 +79,12 @@ class Fleet:
             "COLUMNS": "200",
         }
 
-    def argv(self, *words: str) -> list[str]:
-        return [str(program("inv")), "matrix", "--hosts-file", str(self.file), "--cases", "1", *words]
+    def argv(self, *words: str, file: Path | None = None) -> list[str]:
+        return [str(program("inv")), "matrix", "--hosts-file", str(file or self.file), "--cases", "1", *words]
 
-    def matrix(self, *words: str, yes: bool = True) -> Done:
+    def matrix(self, *words: str, yes: bool = True, file: Path | None = None) -> Done:
         done = subprocess.run(
-            self.argv(*(["--yes"] if yes else []), *words),
+            self.argv(*(["--yes"] if yes else []), *words, file=file),
             cwd=PROJECT,
             env=self.environment,
             stdin=subprocess.DEVNULL,

@@ -163,6 +163,18 @@ def test_a_reader_that_goes_away_ends_what_runs(fleet: Fleet) -> None:
     wait_until_idle(engine)
 
 
+def test_two_hosts_of_one_machine_build_its_images_one_after_another(fleet: Fleet) -> None:
+    engine = fleet.add("cards-a", seconds=0.5)
+    file = fleet.file
+    file.write_text(
+        file.read_text() + file.read_text().partition("\n")[2].replace("name: cards-a", "name: cards-b")
+    )
+    done = fleet.matrix("--json", "--stages", STAGE, file=file)
+    assert done.code == 0, done.text
+    assert engine.builds == 1
+    assert sorted(build["outcome"] for build in done.document["builds"]) == ["built", "up to date"]
+
+
 def test_nothing_is_done_without_a_word(fleet: Fleet) -> None:
     engine = fleet.add("far")
     done = fleet.matrix("--json", yes=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -25,6 +25,7 @@ from xbtasks.session import Place, keep_evidence, new_run_id, note_names, replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from types import FrameType
 
@@ -254,7 +255,17 @@ class MatrixRun:
         )
         name = unit.stage if len(self.hosts) == 1 else f"{unit.host} {unit.stage}"
         with self._watch.unit(unit.host, unit.stage, name, self._over) as console:
-            return run(host.settings, plan, self.discovery, console, place)
+            try:
+                with self._alone_with_image(host, stage.image):
+                    return run(host.settings, plan, self.discovery, console, place)
+            except Interrupted as error:
+                problem = (error.exit_code, str(error))
+                return Result(new_run_id(), plan.command, host.name, "", errors=(problem,))
+
+    def _alone_with_image(self, host: MatrixHost, image: str) -> AbstractContextManager[None]:
+        """Hold an image of a machine that several hosts of the file are: two builds would move one tag."""
+        same = sum(each.destination == host.destination for each in self.hosts)
+        return self._turns.turn("image", host.destination, image) if same > 1 else nullcontext()
 
     def _is_connecting(self, unit: Unit) -> bool:
         transport = self._transports.get(unit)
