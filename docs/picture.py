@@ -29,7 +29,7 @@ PROJECT: Final = Path(__file__).resolve().parents[1]
 PICTURE: Final = PROJECT / "docs/picture.svg"
 COMMAND: Final = ("verify", "xbuild-nvidia-cuda-13", "--cases", "1")
 WIDTH: Final = 112
-_HEIGHT: Final = 200  # lines; nothing scrolls out
+_SCREEN: Final = (200, 400)  # lines and columns: nothing scrolls out, and no long path is broken
 _CODES: Final = {"red": 31, "green": 32, "brown": 33, "cyan": 36}  # by pyte's names
 
 _FRAME: Final = """\
@@ -76,7 +76,7 @@ def record(command: tuple[str, ...], environment: Mapping[str, str]) -> tuple[st
         os.chdir(PROJECT)
         words = [sys.executable, "-m", "xbtasks", *command]
         os.execve(sys.executable, words, {**environment, "TERM": "xterm", "COLUMNS": str(WIDTH)})  # noqa: S606
-    ioctl(ours, TIOCSWINSZ, struct.pack("HHHH", _HEIGHT, WIDTH, 0, 0))
+    ioctl(ours, TIOCSWINSZ, struct.pack("HHHH", *_SCREEN, 0, 0))
     shown = b""
     while select.select([ours], [], [], 300)[0]:
         try:
@@ -95,12 +95,13 @@ def _screen(shown: bytes) -> str:
     """Return what stands on a terminal in the end: what a live board overwrote is gone."""
     import pyte
 
-    screen = pyte.Screen(WIDTH, _HEIGHT)
+    height, width = _SCREEN
+    screen = pyte.Screen(width, height)
     pyte.ByteStream(screen).feed(shown)
     lines = []
-    for row in range(_HEIGHT):
+    for row in range(height):
         line, colour = "", "default"
-        for column in range(WIDTH):
+        for column in range(width):
             char = screen.buffer[row][column]
             if char.fg != colour:
                 colour = char.fg
