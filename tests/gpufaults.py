@@ -30,6 +30,7 @@ FAULTS = {
     "minus-one": "the refusal is -1",
     "lookup": "cuGetProcAddress isn't hooked",
     "lookup-alloc": "cuMemAlloc isn't hooked when it is looked up by cuGetProcAddress",
+    "lookup-managed": "cuMemAllocManaged isn't hooked when it is looked up by cuGetProcAddress",
     "loose": "the limit is ten per cent loose",
     "tight": "the limit is five per cent tight",
     "device-total": "cuDeviceTotalMem is left alone",

@@ -82,6 +82,7 @@ def container_of(argv: Sequence[str]) -> Container | None:
 class _Process:
     device: int = 0
     room: int = 0
+    looked_up: bool = False
     contexts: set[int] = field(default_factory=set)
     slots: dict[int, tuple[int, int, bool]] = field(default_factory=dict)  # card, size, counted
     booked: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -345,6 +346,7 @@ class _Run:
         unchecked = (
             self.has("cap")
             or self.has(family)
+            or (process.looked_up and self.has(f"lookup-{family}"))
             or (family == "pool" and not self.model.pools_counted)
             or (family == "getproc" and (self.has("lookup") or self.has("lookup-alloc")))
             or (self.has("first-card") and place > 0)
@@ -359,6 +361,10 @@ class _Run:
         if family in ("async", "pool") and not self.model.pools_counted:
             return -1
         return -1 if self.has("minus-one") else 2
+
+    def op_lookup(self, process: _Process) -> dict[str, object]:
+        process.looked_up = True
+        return {"rc": 0}
 
     def op_give(self, process: _Process, slot: str) -> dict[str, object]:
         held = process.slots.pop(int(slot), None)

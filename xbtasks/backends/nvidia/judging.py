@@ -281,7 +281,9 @@ def judge_family(
         rows.note(name, Status.SKIP, f"this device has no {family.function}: {result_text(control)}")
         return False
     required = not (family is Family.POOL and early)
-    part, crossing, again = (process.event("take", place) if process else None for place in range(3))
+    part, crossing, looked_up, again = (
+        process.event("take", place) if process else None for place in range(4)
+    )
     freed = process.event("give") if process else None
     if part is None:
         return required
@@ -289,7 +291,7 @@ def judge_family(
     if not part.ok:
         rows.failed(name, f"{function} below the limit", "granted", result_text(part))
         return required
-    if crossing is None:
+    if crossing is None or looked_up is None:
         return required
     hidden = crossing.rc == _HIDDEN_RESULT and family is Family.ASYNC and early
     if crossing.ok and not required:
@@ -297,6 +299,9 @@ def judge_family(
     elif crossing.rc != OUT_OF_MEMORY and not hidden:
         detail = f"{function} past the limit isn't refused as out of memory"
         rows.failed(name, detail, _RESULTS[OUT_OF_MEMORY], result_text(crossing))
+    elif looked_up.rc != crossing.rc:
+        detail = f"{function} by cuGetProcAddress past the limit isn't refused as out of memory"
+        rows.failed(name, detail, result_text(crossing), result_text(looked_up))
     elif freed is not None and (not freed.ok or again is None or not again.ok):
         observed = result_text(again) if freed.ok else f"the free gave result {freed.rc}"
         rows.failed(name, f"{function} once its memory was freed", "granted", observed)

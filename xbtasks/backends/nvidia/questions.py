@@ -101,12 +101,17 @@ def memory_group(limit: int, context: int, ordinal: int = 0, name: str = "alloc"
 
 
 def family_group(family: Family, limit: int, context: int) -> tuple[str, ...]:
-    """Take three quarters of the room, cross the limit with another half, and take the first again."""
+    """Take three quarters of the room, cross the limit with another half, and take the first again.
+
+    The limit is crossed by the driver's own name and by what cuGetProcAddress gives out.
+    """
     part = op.take(family, 0, op.of_room(3, 4))
     return (
         *_begin(family, limit, context),
         part,
         op.take(family, 1, op.of_room(1, 2)),
+        op.LOOKUP,
+        op.take(family, 2, op.of_room(1, 2)),
         op.give(0),
         part,
     )

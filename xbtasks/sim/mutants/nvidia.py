@@ -109,6 +109,14 @@ _TOTALS: Final = (
         'hook = strncmp(symbol, "cuMemAlloc", 10) == 0 ? NULL : vgpu_hook_of_base(symbol);',
     ),
     broken(
+        "getproc-managed",
+        "cuGetProcAddress hands out the driver's cuMemAllocManaged",
+        "managed",
+        "lookup.c",
+        "hook = vgpu_hook_of_base(symbol);",
+        'hook = strcmp(symbol, "cuMemAllocManaged") == 0 ? NULL : vgpu_hook_of_base(symbol);',
+    ),
+    broken(
         "getproc-device-total",
         "cuGetProcAddress hands out the driver's cuDeviceTotalMem",
         "getproc-total",

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <string.h>
 
 #include "probe.h"
 
@@ -8,8 +9,35 @@ enum { CUDA_12_0 = 12000, CUDA_11_3 = 11030 };
 
 void *driver, *nvml, *found;
 
+static int looked_up;
+
+/* lookup: from here on the driver's functions are those that cuGetProcAddress gives out, as for the CUDA runtime. */
+void op_lookup(void)
+{
+    looked_up = 1;
+    put("\"rc\":0");
+}
+
+/* cuGetProcAddress knows functions without their version. */
+static void *by_base(const char *name)
+{
+    char base[64];
+    size_t length = strcspn(name, "_");
+
+    if (length >= sizeof base)
+        return NULL;
+    memcpy(base, name, length);
+    base[length] = '\0';
+    looked_up = 0;
+    found = by_lookup(base);
+    looked_up = 1;
+    return found;
+}
+
 void *look(void *library, const char *name)
 {
+    if (looked_up && library == driver && by_base(name) != NULL)
+        return found;
     found = library == NULL ? NULL : dlsym(library, name);
     return found;
 }

@@ -61,6 +61,8 @@ static void perform(char *operation)
         op_rate(values, 0);
     else if (strcmp(name, "rate-ex") == 0)
         op_rate(values, 1);
+    else if (strcmp(name, "lookup") == 0)
+        op_lookup();
     else if (strcmp(name, "next") == 0)
         op_next();
     else

@@ -9,6 +9,7 @@ from typing import Final
 __all__ = [
     "INFO",
     "INIT",
+    "LOOKUP",
     "NEXT",
     "NVML",
     "Family",
@@ -31,6 +32,8 @@ NVML: Final = "nvml"
 """Ask NVML for the same."""
 NEXT: Final = "next"
 """Let the next process begin."""
+LOOKUP: Final = "lookup"
+"""From here on the driver's functions are those that cuGetProcAddress gives out."""
 
 
 class Family(StrEnum):

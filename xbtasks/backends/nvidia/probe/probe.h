@@ -34,6 +34,7 @@ void op_maps(const char *path);
 extern void *driver, *nvml, *found;
 void *look(void *library, const char *name);
 void *by_lookup(const char *name);
+void op_lookup(void);
 
 #define CALL(library, name, types, ...) (look(library, #name) ? ((int(*) types)found)(__VA_ARGS__) : ABSENT)
 #define CUDA(name, types, ...) CALL(driver, name, types, __VA_ARGS__)
