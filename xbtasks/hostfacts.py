@@ -99,13 +99,17 @@ class BuildxState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BuilderNode:
-    """One node of a builder. ``buildkit`` is None where the node doesn't tell its version."""
+    """One node of a builder. ``buildkit`` is None where the node doesn't tell its version as numbers.
+
+    ``versioned`` says whether it told any; a distribution's build may call itself ``v0.0.0+unknown``.
+    """
 
     name: str
     endpoint: str
     status: str
     buildkit: tuple[int, ...] | None
     platforms: frozenset[str]
+    versioned: bool = False
 
     @property
     def running(self) -> bool:
@@ -238,10 +242,11 @@ class HostFacts:
 
     def runs(self, platform: Platform) -> bool:
         """Whether a RUN of a stage for ``platform`` can be executed by the builder."""
-        if platform is self.platform or platform.value in self.buildx.platforms:
+        if platform.value in self.buildx.platforms:
             return True
-        # The kernel's emulators serve the engine's own builder, and no builder elsewhere.
-        return self.buildx.driver in ("", "docker") and platform in self.emulation.platforms
+        # The host's processor and emulators serve the engine's own builder, and no builder elsewhere.
+        own = self.buildx.driver in ("", "docker")
+        return own and (platform is self.platform or platform in self.emulation.platforms)
 
     def cards(self, backend: str) -> int:
         """Return how many cards a case of ``backend`` can use: sliceable GPUs, or NPU dies.

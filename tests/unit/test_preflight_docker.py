@@ -230,6 +230,27 @@ def test_a_builder_elsewhere_reads_heredocs_as_its_buildkit_does(told: str, read
         assert found.state is BuildxState.NO_HEREDOCS
 
 
+@pytest.mark.parametrize(
+    ("driver", "told", "ready"),
+    [
+        ("remote", "v0.0.0+unknown", True),  # only a BuildKit that has the Info call says that there
+        ("remote", "1a2b3c4.m", True),
+        ("remote", "v0.9.3", False),
+        ("remote", "", False),
+        ("docker-container", "v0.0.0+unknown", False),  # as `buildkitd --version` says it, however old
+        ("kubernetes", "v0.0.0+unknown", False),
+    ],
+)
+def test_a_remote_node_without_a_number_reads_heredocs(driver: str, told: str, ready: bool) -> None:
+    text = sample("docker/inspect-remote-two-nodes.txt").replace("v0.0.0+unknown", told)
+    version = asked("version", 0, sample("docker/buildx-version-debian.txt"))
+    other = text.replace("Driver:        remote", f"Driver:        {driver}")
+    found = buildx("found /usr/bin/docker\n" + version + asked("inspect", 0, other))
+    assert found.ready is ready
+    assert found.driver == driver
+    assert ready or found.state is BuildxState.NO_HEREDOCS
+
+
 def test_a_fleet_of_nodes() -> None:
     found = buildx(buildx_text(inspect="docker/inspect-container-two-nodes.txt"))
     assert found.ready

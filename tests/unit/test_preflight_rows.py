@@ -198,7 +198,31 @@ def test_buildx_builder_in_another_engine_is_a_warning() -> None:
 def test_buildx_nodes_of_other_drivers_may_be_anywhere() -> None:
     check = row("buildx", FakeHost(buildx=buildx_text(inspect="docker/inspect-container-two-nodes.txt")))
     assert check.status is Status.PASS
-    assert "fleet0 at unix:///var/run/docker.sock, fleet1 at ssh://builder" in check.detail
+    nodes = "fleet0 at unix:///var/run/docker.sock (linux/amd64), fleet1 at ssh://builder (linux/arm64)"
+    assert nodes in check.detail
+
+
+def test_a_node_that_takes_no_builds_is_named_and_its_platform_is_not_there() -> None:
+    text = buildx_text(inspect="docker/inspect-remote-two-nodes.txt")
+    assert row("buildx", FakeHost(buildx=text)).status is Status.PASS
+    head, _, second = text.rpartition("inspect Status:           running")
+    gone = f"{head}inspect Status:           inactive{second}".replace("linux/arm64*,", "linux/arm64*")
+    check = row("buildx", FakeHost(buildx=gone))
+    assert check.status is Status.WARN
+    assert check.detail.startswith("pair1 takes no builds now; buildx 0.13.1, builder pair (remote)")
+    assert "pair0 at unix:///run/buildkit/node1.sock (linux/amd64)" in check.detail
+    assert "pair1 at unix:///run/buildkit/node2.sock (inactive)" in check.detail
+    assert facts(FakeHost(buildx=gone, binfmt="")).why_not_build(Platform.ARM64, cross_compiles=False)
+
+
+def test_the_hosts_own_processor_does_not_serve_a_builder_elsewhere() -> None:
+    text = buildx_text(inspect="docker/inspect-container-two-nodes.txt").replace(
+        "linux/amd64*, linux/amd64/v2, linux/386", "linux/arm64*"
+    )
+    found = facts(FakeHost(buildx=text))
+    assert found.platform is Platform.AMD64
+    assert found.why_not_build(Platform.AMD64, cross_compiles=False)
+    assert not found.why_not_build(Platform.ARM64, cross_compiles=False)
 
 
 def test_buildx_too_old_for_heredocs() -> None:

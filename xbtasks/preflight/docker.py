@@ -170,6 +170,8 @@ def _builder_state(
             return BuildxState.NO_HEREDOCS, text
         return BuildxState.READY, ""
     for node in running:
+        if driver == "remote" and node.buildkit is None and node.versioned:
+            continue  # it answered BuildKit's Info call, which is newer (0.11) than heredocs
         if node.buildkit is None or node.buildkit < _oldest(node.buildkit):
             known = f"BuildKit {_dotted(node.buildkit)}" if node.buildkit else "BuildKit of unknown version"
             later = f"{_dotted(OLDEST_BUILDKIT)} and later read heredocs"
@@ -209,13 +211,15 @@ def parse_builder(text: str) -> tuple[str, str, tuple[BuilderNode, ...], str]:
 
 
 def _node(keys: dict[str, str]) -> BuilderNode:
+    told = keys.get("BuildKit version") or keys.get("Buildkit") or ""
     names = (part.strip().rstrip("*") for part in keys.get("Platforms", "").split(","))
     return BuilderNode(
         name=one_line(keys.get("Name", "")),
         endpoint=one_line(keys.get("Endpoint", "")),
         status=one_line(keys.get("Status", "")),
-        buildkit=_version(keys.get("BuildKit version") or keys.get("Buildkit") or ""),
+        buildkit=_version(told),
         platforms=frozenset(one_line(name) for name in names if name),
+        versioned=bool(told),
     )
 
 

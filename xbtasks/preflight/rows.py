@@ -12,7 +12,7 @@ from xbtasks.hostfacts import BuildxState, EngineState
 from xbtasks.hostprobe import one_line
 
 if TYPE_CHECKING:
-    from xbtasks.hostfacts import HostFacts, StagingFacts
+    from xbtasks.hostfacts import BuilderNode, HostFacts, StagingFacts
 
 __all__ = ["BASE_IMAGE_GIB", "preflight_checks"]
 
@@ -86,13 +86,24 @@ def _buildx(facts: HostFacts) -> Check:
         detail = "; ".join(part for part in parts if part)
         return Check(row, Status.FAIL, detail, "buildx and BuildKit that reads heredocs", buildx.state.value)
     version = ".".join(map(str, buildx.version)) if buildx.version else "of unknown version"
-    where = ", ".join(f"{node.name} at {node.endpoint}" for node in buildx.nodes)
+    where = ", ".join(_node(node, several=len(buildx.nodes) > 1) for node in buildx.nodes)
     detail = f"buildx {version}, builder {buildx.builder} ({buildx.driver}): {where}"
     ends = {node.endpoint for node in buildx.nodes}
     if buildx.driver == "docker" and not ends <= {facts.engine.context, facts.engine.endpoint}:
         other = f"its images land in another engine than the cases' ({facts.engine.context})"
         return Check(row, Status.WARN, f"{other}; {detail}")
+    if gone := [node.name for node in buildx.nodes if not node.running]:
+        return Check(row, Status.WARN, f"{', '.join(gone)} takes no builds now; {detail}")
     return Check(row, Status.PASS, detail)
+
+
+def _node(node: BuilderNode, *, several: bool) -> str:
+    """Return a node's name and place; where there are several, its part in the builder too."""
+    if not several:
+        return f"{node.name} at {node.endpoint}"
+    takes = ", ".join(platform for platform in Platform if platform in node.platforms)
+    part = (takes or "for no platform") if node.running else (node.status or "not running")
+    return f"{node.name} at {node.endpoint} ({part})"
 
 
 def _remedy(facts: HostFacts) -> str:

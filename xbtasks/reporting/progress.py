@@ -81,7 +81,7 @@ class BuildProgress:
         if not number.startswith("#") or not number[1:].isdigit():
             return ""
         vertex = self._vertices.get(number)
-        if rest.startswith(("[", "exporting to")) and not rest.startswith("[internal]"):
+        if rest.startswith(("[", "exporting to", "importing to")) and not rest.startswith("[internal]"):
             if vertex is not None and vertex.headline == rest:
                 return ""  # told again when the step goes on
             self._vertices[number] = _begun(rest)
