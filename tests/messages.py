@@ -201,6 +201,15 @@ class Program:
             if len(values) > 2 and self._may_fail(values[1], call):
                 yield from self._messages(call, values[2], "FAIL")
 
+    def place(self, message: Message) -> str:
+        """Return where the text of a message stands: not always where the error is made of it."""
+        longest = max(key(message.template).split(HOLE), key=len).strip(" :;,")
+        for module, tree in self.trees.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and longest in node.value:
+                    return f"{module.replace('.', '/')}.py:{node.lineno}"
+        return f"{message.module.replace('.', '/')}.py:{message.line}"
+
     def check_ids(self, module: str, name: str, *, but: Iterable[str] = ()) -> set[str]:
         """Return the last parts of the ids of all rows that a function can lead to; ``…`` isn't told.
 

@@ -20,8 +20,13 @@ PAGE: Final = PROJECT / "docs/references/troubleshooting.md"
 
 
 @cache
+def code() -> Program:
+    return Program(PROJECT / "xbtasks")
+
+
+@cache
 def messages() -> tuple[Message, ...]:
-    return tuple(Program(PROJECT / "xbtasks").messages())
+    return tuple(code().messages())
 
 
 @cache
@@ -48,22 +53,21 @@ def fits(quote: str, said: str) -> bool:
     return pattern(quote).fullmatch(said) is not None
 
 
-def missing(found: tuple[Message, ...]) -> list[str]:
+def missing(program: Program, found: tuple[Message, ...]) -> list[str]:
     """Return what to add to the page, a line for each message that isn't there."""
-    left = []
+    left: list[tuple[Message, str]] = []
     for message in found:
         said, module = key(message.template), message.module.removeprefix("xbtasks.")
-        where = f"{module.replace('.', '/')}.py:{message.line}"
         if not says_something(said):
             if module not in sources():
-                left.append(f"{where}: a row under 'somebody else's words': | `{module}` | … | … |")
+                left.append((message, f"a row under 'somebody else's words': | `{module}` | … | … |"))
         elif not any(fits(quote, said) for quote in quotes()):
-            left.append(f"{where}: a row where it belongs: | `{message.template}` | cause | fix |")
-    return left
+            left.append((message, f"a row where it belongs: | `{message.template}` | cause | fix |"))
+    return [f"{program.place(message)}: {what}" for message, what in left]
 
 
 def test_every_message_has_an_entry() -> None:
-    assert missing(messages()) == [], "docs/references/troubleshooting.md lacks these messages"
+    assert missing(code(), messages()) == [], "docs/references/troubleshooting.md lacks these messages"
 
 
 def test_every_entry_is_of_a_message() -> None:
@@ -108,9 +112,10 @@ def test_it_notices_a_new_error_and_a_new_row(tmp_path: Path) -> None:
         "    row(Status.FAIL, 'a tide that nobody has seen')\n"
         "    fine('all is well')\n"
     )
-    found = tuple(Program(folder).messages())
+    program = Program(folder)
+    found = tuple(program.messages())
     assert "the moon hides behind …" in {message.template for message in found}
-    told = missing(found)
-    assert "new.py:2: a row where it belongs: | `the moon hides behind …` | cause | fix |" in told
-    assert any("a tide that nobody has seen" in line for line in told)
+    told = missing(program, found)
+    assert "xbtasks/new.py:2: a row where it belongs: | `the moon hides behind …` | cause | fix |" in told
+    assert any(line.startswith("xbtasks/new.py:8:") and "a tide that nobody" in line for line in told)
     assert not any("all is well" in line for line in told)
