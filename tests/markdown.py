@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAGES", "Block", "Page", "read_page"]
 
-PAGES: Final = tuple(sorted([PROJECT / "README.md", *(PROJECT / "docs").rglob("*.md")]))
+PAGES: Final = tuple(sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md")]))
 _MARK: Final = re.compile(r"<!-- ([a-z]+): (.*) -->")
 _LINK: Final = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 

@@ -83,8 +83,13 @@ def test_it_works_inside_an_operator_checkout_and_leaves_it_alone(
     stages = json.loads(installed.run("xb", "stages", "--json", cwd=inside).stdout)
     assert tuple(each["name"] for each in stages["stages"]) == FIELD_STAGES
     assert stages["repo"] == str(operator.folder)
-    knobs = installed.run("xb", "knobs", cwd=inside).stdout
-    assert "config/invoke.yaml" not in knobs
+    knobs = json.loads(installed.run("xb", "knobs", "--json", cwd=inside).stdout)["knobs"]
+    with_file = installed.run("python", str(PROJECT / "xb"), "knobs", "--json", cwd=inside).stdout
+    assert "config/invoke.yaml" in with_file
+    assert "config/invoke.yaml" not in str(knobs)
+    assert {each["name"]: each["value"] for each in knobs} == {
+        each["name"]: each["value"] for each in json.loads(with_file)["knobs"]
+    }
     module = installed.run("python", "-P", "-m", "xbtasks", "stages", "--json", cwd=operator.folder)
     assert json.loads(module.stdout) == stages
     assert unchanged(operator)
