@@ -12,7 +12,7 @@ import pytest
 from tests.elfkit import vgpu
 from tests.unit.fakehost import FakeImage, HostInMemory, bad, good, labels
 from tests.unit.preflight_replies import FakeHost, section
-from xbtasks.checks import Status, Verdict
+from xbtasks.checks import Check, Status, Verdict
 from xbtasks.context import archive
 from xbtasks.elf.summary import summarize
 from xbtasks.errors import (
@@ -25,6 +25,7 @@ from xbtasks.errors import (
     Refused,
     UsageError,
 )
+from xbtasks.hardware import CaseRun, Findings
 from xbtasks.host.step import SectionReply
 from xbtasks.pipeline import Tools, perform
 from xbtasks.plan import RunPlan, StagePlan
@@ -525,6 +526,26 @@ def test_a_skipped_case_beside_a_passing_one_is_no_failure(world: World) -> None
     result = built(world, THIRTEEN).perform(replace(PLAN, cases=(1, 2)))
     assert [case.verdict for case in result.cases] == [Verdict.PASS, Verdict.SKIP]
     assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("restaged", [True, False])
+def test_another_file_under_a_case_is_a_failure_unless_another_run_staged_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, restaged: bool
+) -> None:
+    def judge(run: CaseRun) -> Findings:
+        if restaged:
+            named = THIRTEEN.stage.encode(), TWELVE.stage.encode()
+            world.host.manifest = world.host.manifest.replace(*named)
+        row = Check("nvidia.case2.artifact", Status.FAIL, "another file", "sha256 a", "sha256 b")
+        return Findings((row.id,), (row,))
+
+    monkeypatch.setattr("xbtasks.backends.nvidia.case2.judge", judge)
+    (case,) = world.perform(replace(PLAN, cases=(2,))).cases
+    if restaged:
+        assert (case.verdict, case.exit_code) == (Verdict.ERROR, ExitCode.CANNOT_JUDGE)
+        assert case.reason == f"another run staged {TWELVE.stage} in /opt/vgpu meanwhile, run it again"
+    else:
+        assert (case.verdict, case.reason) == (Verdict.FAIL, "nvidia.case2.artifact")
 
 
 # several stages
