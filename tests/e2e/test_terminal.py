@@ -111,6 +111,28 @@ def test_ctrl_c_takes_the_board_away_and_the_summary_is_printed(place: Workplace
     assert place.left_over() == []
 
 
+def test_a_question_is_read_whole_and_answered_below_the_lines(place: Workplace) -> None:
+    strip = "s/xbtasks.simulated=true/other=true/g"  # so that it is asked as on a host with real cards
+    body = f'case "$*" in *info*) "$REAL" "$@" | sed {strip};; *) exec "$REAL" "$@";; esac'
+    done = place.on_screen(
+        *("verify", "xbuild-nvidia-cuda-13", "--cases", "2"),
+        question="Go on? [y/N]",
+        keys="n\n",
+        PATH=place.shim("docker", body),
+        TERM="xterm",
+        COLUMNS=None,
+    )
+    assert done.code == 2, done.out
+    terminal = Terminal(120)
+    terminal.feed(done.out.replace("\n", "\r\n").encode())
+    lines = terminal.everything
+    asked = lines.index("Go on? [y/N] n")
+    assert "needs your word" in "".join(lines[:asked])
+    assert not [line for line in lines if re.match(r"(run|wait) +\d*:?", line)]
+    assert any(line.startswith("ERROR: ") and "not confirmed" in line for line in lines[asked:])
+    assert place.left_over() == []
+
+
 def test_a_log_of_github_obeys_nothing_but_us(place: Workplace) -> None:
     stage = f"xbuild-nvidia-cuda-{place.name}"
     evil = "::set-output name=x::1\\n##[add-mask]e\\n::error::fake"

@@ -106,6 +106,15 @@ def test_a_step_that_is_told_again_is_shown_once() -> None:
     assert len(printed(STEP + STEP + b"#5 DONE 1.0s\n")) == 2
 
 
+def test_another_stage_counts_its_steps_anew() -> None:
+    out = io.StringIO()
+    console = Console(out)
+    for stage in ("one", "one", "two"):
+        console.doing(stage, 0, "building")
+        console.live(STEP)
+    assert len(out.getvalue().splitlines()) == 2
+
+
 @pytest.mark.parametrize(
     "line",
     [

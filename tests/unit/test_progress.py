@@ -14,6 +14,15 @@ def after(*lines: str) -> BuildProgress:
     return progress
 
 
+def test_a_stage_that_is_known_late_takes_nothing_back() -> None:
+    lines = ["#4 [tools 1/1] FROM base", "#4 DONE 0.1s"]
+    assert after(*lines).percent == 100
+    progress = after(*lines)
+    assert progress.percent == 100
+    progress.take(b"#5 [xbuild 1/9] FROM other\n")
+    assert progress.percent == 100
+
+
 def test_nothing_is_known_at_first() -> None:
     assert after().percent is None
     assert after("#1 [internal] load build definition", "#1 DONE 0.1s").percent is None

@@ -48,9 +48,6 @@ class Screen:
             force_terminal=True,
             color_system="standard" if colour else None,
             no_color=not colour,
-            highlight=False,
-            markup=False,
-            emoji=False,
             legacy_windows=False,
             _environ={},  # what variables say is decided already; COLUMNS is not told of a new size
         )

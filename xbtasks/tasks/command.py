@@ -210,7 +210,7 @@ class Call:
         text = json.dumps(document, indent=1) + "\n"
         if wanted is True:
             # The same document, in which no log of GitHub's finds "##[", its old mark of a command.
-            sys.stdout.write(text.replace("\x7f", "\\u007f").replace("##[", "##\\u005b"))
+            sys.stdout.write(text.replace("##[", "##\\u005b"))
             sys.stdout.flush()
             return
         from xbtasks.files import write_atomically
