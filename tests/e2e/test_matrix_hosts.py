@@ -290,6 +290,10 @@ def test_what_is_continued_is_a_matrix(fleet: Fleet) -> None:
     done = fleet_continue(fleet, "20200101-000000-abcdef")
     assert done.code == 2
     assert "'20200101-000000-abcdef' is no matrix" in done.err
+    # a variable that isn't set begins no new one
+    done = fleet_continue(fleet, "")
+    assert done.code == 2
+    assert "--continue: a value is missing" in done.err
 
 
 def test_a_hosts_file_in_the_checkout_is_refused(fleet: Fleet) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from invoke.tasks import Task
 
-from xbtasks.errors import ExitCode, Interrupted, XbError
+from xbtasks.errors import ExitCode, Interrupted, UsageError, XbError
 from xbtasks.knobs.table import KNOBS, Group, knobs_for
 from xbtasks.source import SOURCE
 from xbtasks.tasks.executor import report_exit, user_file
@@ -70,8 +70,14 @@ class Call:
         self.documented = False
 
     def text(self, name: str) -> str:
-        """Return the value of an option, or an empty text."""
+        """Return the value of an option, or an empty text where it wasn't given.
+
+        Raises:
+            UsageError: it was given an empty one, as of a variable that isn't set.
+        """
         value = self._given.get(name)
+        if value == "":
+            raise UsageError(f"--{name.strip('_').replace('_', '-')}: a value is missing")
         return "" if value is None or isinstance(value, bool) else str(value)
 
     def switch(self, name: str) -> bool:

@@ -126,7 +126,7 @@ _Machine._class_transitions = parser.ParseMachine._class_transitions  # noqa: SL
 
 
 def _spelt(flag: Any) -> str:
-    return f"--{flag.name.replace('_', '-')}"
+    return f"--{flag.name.strip('_').replace('_', '-')}"
 
 
 _invokes_own: Final = parser.Parser.parse_argv
