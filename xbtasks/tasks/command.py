@@ -70,15 +70,19 @@ class Call:
         self.documented = False
 
     def text(self, name: str) -> str:
-        """Return the value of an option, or an empty text where it wasn't given.
+        """Return the value of an option, or an empty text."""
+        value = self._given.get(name)
+        return "" if value is None or isinstance(value, bool) else str(value)
+
+    def chosen(self, name: str) -> str:
+        """Return the value of an option that chooses, or an empty text where it wasn't given.
 
         Raises:
-            UsageError: it was given an empty one, as of a variable that isn't set.
+            UsageError: it was given an empty one, as of a variable that isn't set: that must not mean all.
         """
-        value = self._given.get(name)
-        if value == "":
+        if self._given.get(name) == "":
             raise UsageError(f"--{name.strip('_').replace('_', '-')}: a value is missing")
-        return "" if value is None or isinstance(value, bool) else str(value)
+        return self.text(name)
 
     def switch(self, name: str) -> bool:
         """Return whether a switch was given."""
