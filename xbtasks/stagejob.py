@@ -68,6 +68,7 @@ class StageJob:
             XbError: what could not be done; :meth:`give_up` turns it into case reports.
         """
         stage = self._stage
+        self._doing("begins")
         self._tools.reporter.say(f"{stage.stage}")
         if self._skip_all():
             return
@@ -84,8 +85,10 @@ class StageJob:
             )
         self._require_own(image, platform)
         artifacts = self._read_artifacts(image, platform)
-        self._doing("waits for its turn on this host")
+        if self._plan.shared:
+            self._doing("waits for its turn on this host")
         with self._tools.turn():
+            self._doing(_DOING["stage"])
             if self._plan.shared:
                 staged = self._staged_now()
             staged = self._staged(artifacts, staged, platform)

@@ -158,6 +158,36 @@ def test_a_stage_is_built_staged_and_judged(world: World) -> None:
     assert world.kept.keys() == {f"{THIRTEEN.stage}.log"}
 
 
+def test_whoever_follows_a_run_is_told_what_it_does_and_what_came_of_it(world: World) -> None:
+    world.perform()
+    stage = THIRTEEN.stage
+    assert list(dict.fromkeys(world.reporter.done)) == [
+        ("", 0, "looking at the host"),
+        (stage, 0, "begins"),
+        (stage, 0, "looking at its image and files"),
+        (stage, 0, "waits for your word"),
+        (stage, 0, "sending the build context"),
+        (stage, 0, "building"),
+        (stage, 0, "reading the artifacts"),
+        (stage, 0, "staging the artifacts"),
+        (stage, 1, "judging"),
+        (stage, 0, ""),
+    ]
+    assert world.reporter.verdicts == [(stage, 1, "PASS")]
+
+
+def test_a_run_that_shares_the_host_says_that_it_waits(world: World) -> None:
+    world.perform(replace(PLAN, shared=True))
+    assert (THIRTEEN.stage, 0, "waits for its turn on this host") in world.reporter.done
+
+
+def test_whoever_follows_a_run_is_told_its_end_whatever_happens(world: World) -> None:
+    world.host.instead["build"] = bad("build", "ERROR: failed to solve: target stage x not found")
+    world.perform()
+    assert world.reporter.done[-1] == (THIRTEEN.stage, 0, "")
+    assert world.reporter.verdicts == [(THIRTEEN.stage, 1, "SKIP")]
+
+
 def test_a_second_run_builds_and_stages_nothing_and_says_why(world: World) -> None:
     world.perform()
     world.host.steps.clear()

@@ -224,7 +224,7 @@ class _FoldedConsole(Console):
             self._verdicts = []
 
     def judged(self, report: CaseReport) -> None:
-        self._verdicts.append(_verdict(report))
+        self._verdicts.append(f"{report.stage} {_verdict(report)}")
 
 
 class _FoldedUnit(PrefixedConsole):
@@ -244,4 +244,4 @@ class _FoldedUnit(PrefixedConsole):
 
 
 def _verdict(report: CaseReport) -> str:
-    return f"{report.stage} {report.id}: {report.verdict}" + (f", {report.reason}" if report.reason else "")
+    return f"{report.id}: {report.verdict}" + (f", {report.reason}" if report.reason else "")
