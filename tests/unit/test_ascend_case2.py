@@ -9,10 +9,10 @@ import pytest
 from xbtasks.backends.ascend.case2 import REQUIRED
 from xbtasks.backends.ascend.contract import LIBRARY, SHARED_MEMORY, Slice
 from xbtasks.backends.ascend.monitor import judge_bare, judge_monitor, judge_process, said_all
-from xbtasks.backends.ascend.rig import Outcome
 from xbtasks.backends.ascend.said import MAPS, Said
 from xbtasks.checks import Check, Status, Verdict, judge
 from xbtasks.hardware import Unjudged
+from xbtasks.rig import Outcome
 
 CASE = "ascend.case2"
 PART = Slice(3, 0, 37, 517, "A-B")

@@ -16,10 +16,10 @@ from xbtasks.backends.ascend.quota import (
     require_room,
     wants_line,
 )
-from xbtasks.backends.ascend.rig import Outcome
 from xbtasks.backends.ascend.said import Said
 from xbtasks.checks import Check, Status
 from xbtasks.hardware import Unjudged
+from xbtasks.rig import Outcome
 
 CASE = "ascend.case3"
 PART = Slice(0, 0, 20, 1024, "A-B")

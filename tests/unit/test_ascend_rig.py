@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from xbtasks.backends.ascend.contract import Slice
-from xbtasks.backends.ascend.rig import Container, Outcome, Rig
+from xbtasks.backends.ascend.rig import Container, Rig
 from xbtasks.backends.ascend.smi import Die
 from xbtasks.backends.ascend.target import Target
 from xbtasks.backends.base import Platform
@@ -19,6 +19,7 @@ from xbtasks.plan import CaseKnobs, StagePlan
 
 if TYPE_CHECKING:
     from xbtasks.hostfacts import HostFacts
+    from xbtasks.rig import Outcome
 
 CASE = "ascend.case2"
 NOT_MADE = (

@@ -19,7 +19,7 @@ from xbtasks.hostprobe import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xbtasks.backends.ascend.rig import Outcome
+    from xbtasks.rig import Outcome
 
 __all__ = ["MAPS", "Said", "failed", "mapped_row", "require_probe", "tries_text", "why"]
 

@@ -16,9 +16,9 @@ from xbtasks.backends.ascend.tenants import read_shared, read_tenants, tenants_s
 from xbtasks.checks import Check, Status
 from xbtasks.errors import CannotJudge, Refused, UsageError
 from xbtasks.hardware import Skipped
-from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.hostprobe import Answers, one_line, probe, unusable
+from xbtasks.rig import HELD, WAIT, hold
 
 if TYPE_CHECKING:
     from xbtasks.backends.ascend.smi import Die
@@ -26,14 +26,11 @@ if TYPE_CHECKING:
     from xbtasks.host.step import SectionReply
     from xbtasks.hostprobe import Answer
 
-__all__ = ["RUNTIME", "WAIT", "Target", "find_target", "held", "require_held"]
+__all__ = ["RUNTIME", "Target", "find_target", "held", "require_held"]
 
 RUNTIME: Final = "ascend"
 """The OCI runtime that injects the driver."""
-WAIT: Final = 300
-"""For how many seconds a case waits for another run to give its die back."""
 
-_HELD: Final = 75
 _BOARD: Final = 'find "$1" "$2" || exit 0\nshift 2\nask board "$tool" "$@"\n'
 
 
@@ -78,7 +75,7 @@ def find_target(run: CaseRun, case: str) -> Target:
 def held(shm_id: str, argv: tuple[str, ...]) -> tuple[str, ...]:
     """Return the argv that runs ``argv`` while no other run has the die."""
     lock = f"/tmp/xbtasks-{shm_id}.lock"  # noqa: S108 - any user's
-    return program("hold", str(WAIT), lock, "--", *argv)
+    return hold((lock,), argv)
 
 
 def require_held(answer: SectionReply) -> None:
@@ -87,7 +84,7 @@ def require_held(answer: SectionReply) -> None:
     Raises:
         CannotJudge: another run had it all the time.
     """
-    if answer.exit_status == _HELD and "another run holds it" in answer.error_text:
+    if answer.exit_status == HELD and "another run holds it" in answer.error_text:
         raise CannotJudge(f"the NPU was held by another run for {WAIT} s")
 
 

@@ -12,7 +12,7 @@ from xbtasks.hostprobe import one_line
 
 if TYPE_CHECKING:
     from xbtasks.backends.nvidia.probe.report import Event, Process
-    from xbtasks.backends.nvidia.rig import Outcome
+    from xbtasks.rig import Outcome
 
 __all__ = ["Answer", "ending", "read_answer"]
 

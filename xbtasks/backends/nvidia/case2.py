@@ -30,10 +30,10 @@ from xbtasks.hardware import Unjudged
 
 if TYPE_CHECKING:
     from xbtasks.backends.nvidia.answers import Answer
-    from xbtasks.backends.nvidia.rig import Outcome
     from xbtasks.backends.nvidia.smi import Gpu
     from xbtasks.backends.nvidia.smi_memory import SmiMemory
     from xbtasks.hardware import CaseRun, Findings
+    from xbtasks.rig import Outcome
 
 __all__ = ["CASE", "judge"]
 

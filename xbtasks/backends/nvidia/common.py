@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from xbtasks.backends.nvidia.answers import Answer
-    from xbtasks.backends.nvidia.rig import Outcome, Rig
+    from xbtasks.backends.nvidia.rig import Rig
     from xbtasks.backends.nvidia.rows import Rows
     from xbtasks.backends.nvidia.smi import Gpu
     from xbtasks.hardware import CaseRun
+    from xbtasks.rig import Outcome
 
 __all__ = ["go_on", "image_name", "judge_afterwards", "judge_endings", "judge_stdout", "require_terms"]
 

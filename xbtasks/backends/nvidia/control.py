@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     from xbtasks.backends.nvidia.answers import Answer
     from xbtasks.backends.nvidia.probe.report import Event
-    from xbtasks.backends.nvidia.rig import Outcome, Rig
+    from xbtasks.backends.nvidia.rig import Rig
     from xbtasks.backends.nvidia.rows import Rows
     from xbtasks.backends.nvidia.smi import Gpu
     from xbtasks.backends.nvidia.smi_memory import SmiMemory
+    from xbtasks.rig import Outcome
 
 __all__ = ["control_event", "inconclusive", "judge_control", "judge_reachable"]
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from xbtasks.backends.nvidia.answers import Answer
     from xbtasks.backends.nvidia.contract import Limits
     from xbtasks.backends.nvidia.probe.report import Event
-    from xbtasks.backends.nvidia.rig import Outcome
     from xbtasks.backends.nvidia.rows import Rows
     from xbtasks.backends.nvidia.smi import Gpu
     from xbtasks.backends.nvidia.smi_memory import SmiMemory
+    from xbtasks.rig import Outcome
 
 __all__ = [
     "LEAST_ROOM_MIB",

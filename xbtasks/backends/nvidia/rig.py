@@ -1,29 +1,28 @@
 """What a case sets up on the host: a test directory, the compiled probe, and containers on held cards.
 
-A card is held by one run at a time: a lock for each card is taken before a container starts and given back
-when it has ended. Containers start one after another, because HAMi-core finds its own process by comparing
-the processes on a card before and after (8f3a89c, ``utils.c``), and two at once are mistaken for each other.
+Containers start one after another, because HAMi-core finds its own process by comparing the processes on a
+card before and after (8f3a89c, ``utils.c``), and two at once are mistaken for each other.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from xbtasks import rig
 from xbtasks.backends.nvidia import contract
 from xbtasks.backends.nvidia.probe import operations
 from xbtasks.backends.nvidia.tenants import read_tenants, tenants_section
 from xbtasks.checks import Status
 from xbtasks.context import archive
 from xbtasks.engine import ContainerRequest, Mount
-from xbtasks.errors import HostUnreachable, Interrupted, LostReply, XbError
-from xbtasks.hardware import Skipped, Unjudged
+from xbtasks.hardware import Unjudged
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.hostprobe import one_line
+from xbtasks.rig import HELD, WAIT, hold, not_started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from xbtasks.hardware import CaseRun
     from xbtasks.host.step import SectionReply
 
-__all__ = ["PROBE", "Container", "Outcome", "Rig"]
+__all__ = ["PROBE", "Container", "Rig"]
 
 PROBE: Final = "/xbtasks/probe"
 """Where a container has the probe."""
@@ -45,17 +44,7 @@ _PRELOAD: Final = "ld.so.preload"
 _SOURCES: Final = "source"
 _PROGRAMS: Final = "bin"
 _LOCK: Final = "lock"
-_WAIT: Final = 300
-_LEAST: Final = 120  # seconds; HAMi-core of 2025 may wait a minute for its lock
-_MARGIN: Final = 30
-_HELD: Final = 75
-_ENGINE: Final = 125
-_NOT_STARTED: Final = (_ENGINE, 126, 127)
-"""The engine's own exit statuses; the last two are a program's too, then without the daemon's words."""
-
-_DAEMON: Final = re.compile(r"\w+: Error response from daemon: ")
 _NO_COMPILER: Final = 96
-_TIME_OVER: Final = (124, 137)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,37 +56,19 @@ class Container:
     limits: Limits | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a container ended: with its command's exit status, or stopped after so many seconds."""
-
-    role: str
-    exit_status: int
-    timed_out: bool
-    seconds: int
-    stdout: str
-    stderr: str
-
-
-class Rig:
+class Rig(rig.Rig[Container]):
     """The rig of one case on its cards."""
 
     def __init__(self, run: CaseRun, rows: Rows, cards: tuple[Gpu, ...]) -> None:
-        self._run = run
+        super().__init__(run)
         self._rows = rows
         self._cards = cards
-        self._limit = max(_LEAST, run.deadline)
         self._runtime = "nvidia" if "nvidia" in run.facts.engine.runtimes else ""
 
     @property
     def access(self) -> str:
         """How the engine reaches the cards, for a person."""
         return f"runtime {self._runtime}" if self._runtime else f"CDI devices {', '.join(self._devices())}"
-
-    @property
-    def limit(self) -> int:
-        """How many seconds a container may take."""
-        return self._limit
 
     @contextmanager
     def set_up(self, roles: tuple[str, ...]) -> Iterator[None]:
@@ -108,60 +79,21 @@ class Rig:
         Raises:
             Unjudged: they can't be made.
         """
-        try:
+        with self._kept():
             self._prepare(roles)
             self._compile()
             yield
-        except (HostUnreachable, Interrupted, LostReply):
-            raise  # what the lost step left is removed with it, as far as the host can be reached
-        except (XbError, Skipped):
-            with suppress(XbError):
-                self._remove()
-            raise
-        left = self._remove()
-        if left:
-            self._rows.note("removal", Status.WARN, f"left on the host: {left}")
 
     def tenants(self, name: str) -> tuple[Tenant, ...]:
         """Return who computes on the host's cards while no run of xbtasks does."""
         asked = tenants_section("tenants", self._run.deadline)
-        section = Section("tenants", self._held(asked.argv), asked.deadline + _WAIT)
+        section = Section("tenants", self._held(asked.argv), asked.deadline + WAIT)
         answer = self._run.ask(Step(name, (section,)))["tenants"]
         self._require_held(answer)
         return read_tenants(answer)
 
-    def run(self, step: str, *containers: Container) -> dict[str, Outcome]:
-        """Run containers one after another; returns how each ended, by role.
-
-        Raises:
-            Unjudged: one couldn't be started, or the cards are held by another run.
-        """
-        sections = tuple(self._section(container) for container in containers)
-        reply = self._run.ask(Step(step, sections, on_loss=self._on_loss(containers)))
-        return {container.role: self._outcome(container, reply[container.role]) for container in containers}
-
-    def _directory(self, name: str) -> str:
-        return f"{self._run.test_directory}/{name}"
-
     def _cache(self, role: str) -> str:
         return f"cache-{role}"
-
-    def _removal(self) -> Section:
-        return Section("removal", program("remove_test", self._run.test_directory), self._run.deadline)
-
-    def _remove(self) -> str:
-        answer = self._run.ask(Step("remove", (self._removal(),)))["removal"]
-        return "" if answer.ok else one_line(answer.error_text)
-
-    def _on_loss(self, containers: tuple[Container, ...]) -> tuple[Section, ...]:
-        engine, deadline = self._run.engine, self._run.deadline
-        return (
-            *(
-                Section(f"remove-{place}", engine.remove_container(self._run.container(item.role)), deadline)
-                for place, item in enumerate(containers)
-            ),
-            self._removal(),
-        )
 
     def _prepare(self, roles: tuple[str, ...]) -> None:
         """Make the test directory with a copy of the library, which must be what case 1 judges."""
@@ -191,10 +123,9 @@ class Rig:
     def _compile(self) -> None:
         """Compile the probe in the built image, with nothing preloaded."""
         run = self._run
-        name = run.container("compile")
         ((_, sha256),) = run.artifacts
         request = ContainerRequest(
-            name=name,
+            name=self._name("compile"),
             run_id=run.run_id,
             image=run.image,
             command=program("compile_probe", "/xbtasks/source", "/xbtasks/bin/probe", contract.LIBRARY),
@@ -204,11 +135,11 @@ class Rig:
                 Mount(self._directory(_LIBRARY), contract.LIBRARY),
             ),
         )
-        section = Section("compile", self._contained(name, run.engine.run(request)), self._limit + _MARGIN)
-        step = Step("compile", (section,), on_loss=self._on_loss((Container("compile", ()),)))
+        section = self._contained_section("compile", request)
+        step = Step("compile", (section,), on_loss=self._on_loss(Container("compile", ())))
         answer = run.ask(step)["compile"]
         said = one_line(answer.error_text)
-        if _not_started(answer):
+        if not_started(answer):
             raise Unjudged(f"no container of the built image starts: {said}")
         if not answer.ok:
             detail = "the probe doesn't compile in the built image"
@@ -220,21 +151,17 @@ class Rig:
             raise Unjudged("the engine mounts another file than the host has: is it on another machine?")
         self._rows.passed("probe-build", "the probe was compiled in the built image, without the preload")
 
-    def _section(self, container: Container) -> Section:
-        run = self._run
-        name = run.container(container.role)
-        request = ContainerRequest(
+    def _request(self, container: Container, name: str) -> ContainerRequest:
+        return ContainerRequest(
             name=name,
-            run_id=run.run_id,
-            image=run.workload,
+            run_id=self._run.run_id,
+            image=self._run.workload,
             command=container.command,
             runtime=self._runtime,
             devices=() if self._runtime else self._devices(),
             environment=self._environment(container),
             mounts=self._mounts(container),
         )
-        argv = self._held(self._contained(name, run.engine.run(request)))
-        return Section(container.role, argv, _WAIT + self._limit + _MARGIN)
 
     def _environment(self, container: Container) -> tuple[tuple[str, str], ...]:
         # "void" where the devices come by CDI: a default runtime must not bring all of them in as well
@@ -266,38 +193,22 @@ class Rig:
             names.append(by_uuid if by_uuid in known else f"nvidia.com/gpu={gpu.index}")
         return tuple(names)
 
-    def _contained(self, name: str, argv: tuple[str, ...]) -> tuple[str, ...]:
-        return program("contained", self._run.engine.binary, name, str(self._limit), *argv)
-
     def _held(self, argv: tuple[str, ...]) -> tuple[str, ...]:
         # In one order, so that two runs on the same cards never wait for each other. They are the engine's:
         # another engine here may have other cards of these names; on the same cards it is a tenant.
         engine = hashlib.sha256(self._run.facts.engine.root.encode()).hexdigest()[:12]
         locks = sorted(f"/tmp/xbtasks-{engine}-{gpu.uuid}.lock" for gpu in self._cards)  # noqa: S108 - any user's
-        return program("hold", str(_WAIT), *locks, "--", *argv)
+        return hold(tuple(locks), argv)
 
     def _require_held(self, answer: SectionReply) -> None:
-        if answer.exit_status == _HELD:
+        if answer.exit_status == HELD:
             raise Unjudged(f"the GPU can't be held: {one_line(answer.error_text)}")
 
-    def _outcome(self, container: Container, answer: SectionReply) -> Outcome:
-        self._require_held(answer)
-        if _not_started(answer):
-            said = one_line(answer.error_text)
-            detail = f"no container starts with {self.access}"
-            self._rows.failed("reachable", detail, "a container with the GPU", said)
-            raise Unjudged(f"the engine can't start a container on the GPU: {said}")
-        return Outcome(
-            container.role,
-            answer.exit_status,
-            answer.exit_status in _TIME_OVER and answer.seconds >= self._limit,
-            answer.seconds,
-            answer.text,
-            answer.error_text,
-        )
+    def _cannot_start(self, container: Container, said: str) -> Unjudged:
+        del container
+        detail = f"no container starts with {self.access}"
+        self._rows.failed("reachable", detail, "a container with the GPU", said)
+        return Unjudged(f"the engine can't start a container on the GPU: {said}")
 
-
-def _not_started(answer: SectionReply) -> bool:
-    """Whether it was the engine that failed, and not a program in a container."""
-    said_so = _DAEMON.match(answer.error_text) is not None
-    return answer.exit_status == _ENGINE or (answer.exit_status in _NOT_STARTED and said_so)
+    def _left_behind(self, what: str) -> None:
+        self._rows.note("removal", Status.WARN, what)
