@@ -229,19 +229,34 @@ class Program:
 
     def _reachable(self, module: str, name: str, but: frozenset[str]) -> frozenset[Function]:
         """Return the functions that one can lead to, by the names that are called and what is imported."""
-        left = [function for function in self.functions[name] if function.module == module]
+        left = {function for function in self.functions[name] if function.module == module}
         found: set[Function] = set()
         while left:
             function = left.pop()
-            if function in found:
-                continue
             found.add(function)
-            for node in ast.walk(function.node):
-                if isinstance(node, ast.Call) and _bare(node.func) not in but:
-                    call = _Call(node, function.module, function)
-                    called = self.functions.get(_bare(node.func), ())
-                    left += [each for each in called if self._reaches(call, each)]
+            left |= {*self._called(function, but)} - found
+            if not left:
+                left = self._overridden(found) - found
         return frozenset(found)
+
+    def _called(self, function: Function, but: frozenset[str]) -> Iterator[Function]:
+        for node in ast.walk(function.node):
+            if isinstance(node, ast.Call) and _bare(node.func) not in but:
+                call = _Call(node, function.module, function)
+                for each in self.functions.get(_bare(node.func), ()):
+                    if self._reaches(call, each):
+                        yield each
+
+    def _overridden(self, found: Iterable[Function]) -> set[Function]:
+        """Return what abstract methods among ``found`` are in the modules that were reached."""
+        modules = {function.module for function in found}
+        return {
+            each
+            for function in found
+            if any(_bare(each) == "abstractmethod" for each in function.node.decorator_list)
+            for each in self.functions[function.name]
+            if each.module in modules
+        }
 
     def _may_fail(self, status: ast.expr, call: _Call) -> bool:
         match status:
@@ -388,9 +403,31 @@ class Program:
         name = function.name
         if isinstance(call.node.func, ast.Name):
             return self._imports.get((call.module, name)) == (function.module, name)
-        package, _, last = function.module.rpartition(".")
-        known = {source for (module, _), source in self._imports.items() if module == call.module}
-        return any(source == function.module or (source, each) == (package, last) for source, each in known)
+        known = self._known(call.module)
+        return function.module in known.union(*(self._inherited[module] for module in known))
+
+    def _known(self, module: str) -> set[str]:
+        """Return the modules that one imports, or imports something of."""
+        found = {source for (importer, _), source in self._imports.items() if importer == module}
+        return {name for source, each in found for name in (source, f"{source}.{each}") if name in self.trees}
+
+    @cached_property
+    def _inherited(self) -> dict[str, set[str]]:
+        """The modules that the classes of each module inherit from."""
+        found: dict[str, set[str]] = {module: set() for module in self.trees}
+        for module, tree in self.trees.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef):
+                    bases = {
+                        name.id
+                        for each in node.bases
+                        for name in ast.walk(each)
+                        if isinstance(name, ast.Name)
+                    }
+                    for name in bases:
+                        source, original = self._imports.get((module, name), ("", ""))
+                        found[module] |= {source, f"{source}.{original}"} & self.trees.keys()
+        return found
 
     def _returned(self, name: str, module: str, *, whole: bool, depth: int) -> set[str]:
         source = self._imports.get((module, name), (module, name))[0]
