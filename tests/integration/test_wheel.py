@@ -7,6 +7,7 @@ import os
 import shutil
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,9 @@ from tests.gitkit import Repository
 from tests.wheelkit import Installed, build, install, tracked_files
 from tests.workplace import PROJECT, SAMPLE
 from xbtasks.sessions import FIELD_STAGES
+
+if TYPE_CHECKING:
+    from tests.workplace import Workplace
 
 
 @pytest.fixture(scope="session")
@@ -150,4 +154,27 @@ def test_inv_and_nox_need_one_line_each_in_the_operators_files(
     assert {f"verify(stage='{stage}')" for stage in FIELD_STAGES} <= names
     assert {"matrix", "demo"} <= names
     assert "tests" not in names
+    assert unchanged(operator)
+
+
+def test_what_it_says_to_type_is_there(installed: Installed, operator: Repository) -> None:
+    words = ("matrix", "--emit", "json", "--stages", "*-13", "--cases", "1")
+    jobs = json.loads(installed.run("xb", *words, cwd=operator.folder).stdout)["jobs"]
+    assert jobs
+    assert all(job["command"].startswith("xb verify ") for job in jobs)
+    assert "; xb sim.up starts it" in installed.run("xb", "sim.status", cwd=operator.folder, code=4).stdout
+
+
+@pytest.mark.engine
+def test_it_builds_and_judges_a_stage_of_the_checkout_around(
+    installed: Installed, operator: Repository, place: Workplace
+) -> None:
+    xb = installed.folder / "bin/xb"
+    words = ("verify", "xbuild-nvidia-cuda-13", "--cases", "1", "--json")
+    done = place.run(xb, *words, cwd=operator.folder, XB_REPO=None)
+    assert done.code == 0, done.text
+    result = json.loads(done.out)
+    assert result["verdict"] == "PASS"
+    assert [build["stage"] for build in result["builds"]] == ["xbuild-nvidia-cuda-13"]
+    assert place.run(xb, "replay", result["evidence"], cwd=operator.folder, XB_REPO=None).code == 0
     assert unchanged(operator)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from xbtasks.source import PROGRAM
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
@@ -34,7 +36,7 @@ class Job:
     def command(self) -> str:
         """The command line of the job. A stage's name is made of characters that mean nothing to a shell."""
         where = f" --platform {self.platform}" if self.platform else ""
-        return f"./xb verify {self.stage} --cases {','.join(map(str, self.cases))}{where}"
+        return f"{PROGRAM} verify {self.stage} --cases {','.join(map(str, self.cases))}{where}"
 
 
 def make_jobs(stages: Iterable[Stage], cases: Collection[int], platform: Platform | None) -> tuple[Job, ...]:

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from xbtasks.reporting.table import grid
+from xbtasks.source import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,4 +90,4 @@ def show_sim(status: SimStatus, console: Console, *, env: bool) -> None:
         console.say(f"  sample checkout {status.repo}")
         console.say(f"  log {status.log}")
     else:
-        console.say("not running; ./xb sim.up starts it")
+        console.say(f"not running; {PROGRAM} sim.up starts it")

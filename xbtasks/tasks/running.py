@@ -12,6 +12,7 @@ from xbtasks.planning import case_knobs, discover_stages, make_plan, of_backend
 from xbtasks.reporting.table import show_result
 from xbtasks.reporting.watching import followed
 from xbtasks.session import run
+from xbtasks.source import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,10 +124,10 @@ def run_demo(call: Call) -> ExitCode:
 
 
 _NEXT = (
-    ("./xb demo --cases 1,2,3", "tries the limits too, on simulated cards (two minutes)"),
-    ('eval "$(./xb sim.status --env)"', "points any command at the simulated host"),
-    ("XB_REPO=… ./xb stages", "lists the stages of an operator checkout of yours"),
-    ("./xb sim.down", "stops the simulated host"),
+    (f"{PROGRAM} demo --cases 1,2,3", "tries the limits too, on simulated cards (two minutes)"),
+    (f'eval "$({PROGRAM} sim.status --env)"', "points any command at the simulated host"),
+    (f"XB_REPO=… {PROGRAM} stages", "lists the stages of an operator checkout of yours"),
+    (f"{PROGRAM} sim.down", "stops the simulated host"),
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xbtasks.errors import ExitCode
+from xbtasks.source import PROGRAM
 from xbtasks.tasks.command import Call, Option, command
 
 __all__ = ["down", "mutants", "status", "up"]
@@ -21,7 +22,7 @@ def up(call: Call) -> ExitCode:
 
     status = daemon.up(call.console.say)
     call.console.say(f"the simulated host is up: engine {status.engine_version} (SIMULATED)")
-    call.console.say('  to point xbtasks at it: eval "$(./xb sim.status --env)"')
+    call.console.say(f'  to point xbtasks at it: eval "$({PROGRAM} sim.status --env)"')
     return ExitCode.PASSED
 
 
