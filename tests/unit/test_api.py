@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +14,7 @@ from tests.workplace import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PACKAGE = PROJECT / "xbtasks"
 MODULES = {
@@ -122,3 +126,17 @@ def test_modules_import_only_public_names_of_each_other() -> None:
         if alias.name not in public[node.module] and f"{node.module}.{alias.name}" not in public
     ]
     assert not private
+
+
+def test_the_pages_tell_public_names_and_no_others(tmp_path: Path) -> None:
+    session = re.search(r'"-m", "pdoc", (.*), folder, "xbtasks"\)', (PROJECT / "noxfile.py").read_text())
+    assert session
+    options = re.findall('"(.*?)"', session[1])
+    words = [sys.executable, "-m", "pdoc", *options, str(tmp_path), "xbtasks.checks", "xbtasks.errors"]
+    done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    page = (tmp_path / "xbtasks/errors.html").read_text()
+    assert set(re.findall(r'<section id="(\w+)">', page)) == set(
+        exported(ast.parse(MODULES["xbtasks/errors.py"])) or ()
+    )

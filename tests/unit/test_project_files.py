@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.wheelkit import tracked_files
 from tests.workplace import PROJECT
 from xbtasks import __version__
 
@@ -55,6 +56,15 @@ def test_a_hook_passes_what_is_right_and_stops_what_is_not(name: str, tmp_path: 
         path.write_text(text)
         done = subprocess.run([*hook["entry"].split(), path], cwd=PROJECT, capture_output=True, text=True)
         assert done.returncode == code, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["ruff", "ruff-format", "shellcheck"])
+def test_a_hook_passes_the_files_that_it_is_given_here(name: str) -> None:
+    (hook,) = (hook for hook in hooks() if hook["id"] == name)
+    files = [str(path) for path in tracked_files() if re.search(hook["files"], str(path))]
+    assert files
+    done = subprocess.run([*hook["entry"].split(), *files], cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_hook_of_types_is_the_sessions_command() -> None:
