@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 from invoke.program import Program
 
 from xbtasks import __version__
@@ -10,10 +13,15 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run ``xb``."""
+    """Run ``xb``. Who reads its help or list may stop doing so, as ``head`` does; tasks see to it themselves."""
     from xbtasks.tasks import ns
 
-    Program(version=__version__, namespace=ns, name="xbtasks", binary="xb", binary_names=["xb"]).run()
+    program = Program(version=__version__, namespace=ns, name="xbtasks", binary="xb", binary_names=["xb"])
+    try:
+        program.run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

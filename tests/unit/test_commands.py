@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -283,3 +285,14 @@ def test_a_reader_that_went_away_is_not_a_pass(
         patched.setattr("sys.stdout", stream)
         assert typed("first", "--json") == 4
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("arguments", [("--list",), ("verify", "--help"), ("--version",)])
+def test_who_reads_a_list_or_help_may_stop(arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "xbtasks", *arguments], stdout=writer, stderr=subprocess.PIPE, timeout=60
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")

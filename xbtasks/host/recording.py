@@ -133,7 +133,10 @@ class RecordedHost(Host):
         except ValueError as error:
             raise LostReply(f"step {step.name} of the evidence can't be read: {error}") from error
         if script != _read(folder / "script.sh"):
-            raise LostReply(f"step {step.name} of the evidence asked the host something else")
+            raise LostReply(
+                f"step {step.name} of the evidence asked the host something else",
+                hint="another version of xbtasks recorded it, that one can judge it; or it was changed by hand",
+            )
         try:
             stdout, stderr = (gzip.decompress(_read(folder / name)) for name in ("stdout.gz", "stderr.gz"))
             seconds = float(str(entry["seconds"]))
