@@ -13,7 +13,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run ``xb``. Who reads its help or list may stop doing so, as ``head`` does; tasks see to it themselves."""
+    """Run ``xb``. Who reads its help or list may stop, as ``head`` does; tasks see to that themselves."""
     from xbtasks.tasks import ns
 
     program = Program(version=__version__, namespace=ns, name="xbtasks", binary="xb", binary_names=["xb"])

@@ -135,7 +135,7 @@ class RecordedHost(Host):
         if script != _read(folder / "script.sh"):
             raise LostReply(
                 f"step {step.name} of the evidence asked the host something else",
-                hint="another version of xbtasks recorded it, that one can judge it; or it was changed by hand",
+                hint="another version of xbtasks recorded it, and can judge it; or it was changed by hand",
             )
         try:
             stdout, stderr = (gzip.decompress(_read(folder / name)) for name in ("stdout.gz", "stderr.gz"))
