@@ -8,6 +8,7 @@ from pathlib import Path
 import nox
 
 import xbtasks.noxsessions  # noqa: F401 - this registers its sessions
+from xbtasks.tasks.development import side_by_side
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "none"  # .venv, made by xb from the lock, is the one environment
@@ -19,7 +20,7 @@ PYTHON = sys.executable
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run all tests."""
-    session.run(PYTHON, "-m", "pytest", *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *side_by_side(session.posargs), *session.posargs)
 
 
 @nox.session

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from e2b_dockerfile_utils import ShellLex
 from hypothesis import given, settings
@@ -193,6 +195,11 @@ def test_any_word_agrees_with_the_port(word: str, escape: str) -> None:
     assert ours == theirs
 
 
+@pytest.mark.parametrize("line", ["${EMPTY///}", "x${EMPTY//a/b}"])
+def test_an_unset_variable_comes_back_as_buildkit_gives_it(line: str) -> None:
+    assert shell_words(line) == [line.replace("//", "/", 1)]
+
+
 @settings(max_examples=1000, deadline=None)
 @given(st.lists(PIECES, max_size=10).map("".join), st.booleans(), st.booleans())
 def test_any_words_agree_with_the_port(line: str, raw_quotes: bool, raw_escapes: bool) -> None:
@@ -200,6 +207,8 @@ def test_any_words_agree_with_the_port(line: str, raw_quotes: bool, raw_escapes:
         ours: list[str] | None = shell_words(line, raw_quotes=raw_quotes, raw_escapes=raw_escapes)
     except ExpansionError:
         ours = None
+    if re.search(r"\$\{\w+//", line):
+        return  # BuildKit's lexer gives an unset variable's text back with one slash, the port with both
     try:
         theirs: list[str] | None = ShellLex(
             "\\", raw_quotes=raw_quotes, raw_escapes=raw_escapes

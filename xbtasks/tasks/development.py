@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
+from typing import TYPE_CHECKING
 
 from xbtasks.errors import ExitCode, UsageError
 from xbtasks.source import SOURCE
 
-__all__ = ["run_tests"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["run_tests", "side_by_side"]
+
+
+_MOST = 4
+"""Each process of pytest has a simulated host of its own."""
+
+
+def side_by_side(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the options that let pytest run files side by side, unless ``words`` say how many."""
+    told = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in words)
+    return () if told else ("-n", str(min(os.cpu_count() or 1, _MOST)), "--dist", "loadfile")
 
 
 def run_tests(options: str) -> ExitCode:
@@ -26,5 +41,7 @@ def run_tests(options: str) -> ExitCode:
     except ValueError as error:
         raise UsageError(f"--options {options!r}: {error}") from error
     python = ensure("dev")
-    done = subprocess.run([str(python), "-m", "pytest", *words], check=False, cwd=SOURCE)
+    done = subprocess.run(
+        [str(python), "-m", "pytest", *side_by_side(words), *words], check=False, cwd=SOURCE
+    )
     return ExitCode.PASSED if done.returncode == 0 else ExitCode.FAILED
