@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+for engine_of_ours in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITLAB_CI"):
+    os.environ.pop(engine_of_ours, None)  # what a CI engine is told is tested where a test asks for it
 set_hypothesis_home_dir(PROJECT / ".venv/.cache/hypothesis")
 
 
