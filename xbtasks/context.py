@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from xbtasks.errors import CannotJudge
+from xbtasks.errors import CannotJudge, UsageError
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.host.transfer import StreamPayload, progress_lines
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from xbtasks.checkout.stages import Discovery
     from xbtasks.host.step import Payload, SectionReply
+    from xbtasks.plan import StagePlan
 
-__all__ = ["archive", "read_state", "send_step", "state_section"]
+__all__ = ["archive", "pack", "read_state", "send_step", "state_section"]
 
 
 def archive(files: Iterable[tuple[str, Path]], say: Callable[[str], None]) -> StreamPayload:
@@ -51,6 +53,30 @@ def archive(files: Iterable[tuple[str, Path]], say: Callable[[str], None]) -> St
         if error.filename is None:
             raise _no_room(error) from error
         raise CannotJudge(f"build input {error.filename} can't be read: {error.strerror}") from error
+
+
+def pack(discovery: Discovery, stage: StagePlan, say: Callable[[str], None]) -> StreamPayload:
+    """Return the build context of ``stage`` from its checkout, as :func:`archive` does.
+
+    Raises:
+        CannotJudge: its inputs are no longer those of the plan, so that others would lie under their digest;
+            or it can't be packed.
+    """
+    from xbtasks.checkout.stages import context_files, discover, find_stage, input_digest
+
+    payload = archive(context_files(find_stage(discovery, stage.stage), discovery.repo), say)
+    try:
+        now = find_stage(discover(discovery.repo, discovery.dockerfile), stage.stage)
+        digests = tuple((each, input_digest(now, each, discovery.repo)) for each in now.platforms)
+    except UsageError:
+        digests = ()
+    if digests != stage.digests:
+        payload.file.close()
+        raise CannotJudge(
+            f"the checkout was changed while this ran: {stage.stage} has other inputs by now",
+            hint="run it again; a git worktree of its own keeps a run apart from your edits",
+        )
+    return payload
 
 
 def _no_room(error: OSError) -> CannotJudge:

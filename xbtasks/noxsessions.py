@@ -16,7 +16,15 @@ from nox.command import CommandFailed
 
 from xbtasks.errors import XbError
 from xbtasks.session import RUN_FOLDER
-from xbtasks.sessions import FIELD_STAGES, case_cells, close_group, group_folder, meaning, stage_names
+from xbtasks.sessions import (
+    FIELD_STAGES,
+    case_cells,
+    close_group,
+    group_folder,
+    meaning,
+    stage_names,
+    why_unproven,
+)
 
 __all__ = ["case", "demo", "matrix", "verify"]
 
@@ -30,8 +38,11 @@ if _typed:
     atexit.register(close_group, _group)
 
 
-def _run(session: nox.Session, name: str, *words: str) -> None:
-    """Run a task of xbtasks; its evidence and result go to a folder of their own in that of this nox."""
+def _run(session: nox.Session, name: str, *words: str, case: int = 0) -> None:
+    """Run a task of xbtasks; its evidence and result go to a folder of their own in that of this nox.
+
+    The session is good where that result is, of ``case`` if one is named, whatever stands after ``--``.
+    """
     if _no_checkout and words[0] != "demo":
         session.error(f"{_no_checkout}; set XB_REPO to the operator checkout, or try: nox -s demo")
     folder = _group / name
@@ -40,6 +51,8 @@ def _run(session: nox.Session, name: str, *words: str) -> None:
         session.run(*program, *words, *session.posargs, env={RUN_FOLDER: str(folder)})
     except CommandFailed as error:
         session.error(f"{name}: {meaning(error.return_code, folder)}")
+    if problem := why_unproven(folder, case):
+        session.error(f"{name}: {problem}")
 
 
 @nox.session(venv_backend="none")
@@ -53,7 +66,7 @@ def verify(session: nox.Session, stage: str) -> None:
 @nox.parametrize(("stage", "case"), case_cells(_stages))
 def case(session: nox.Session, stage: str, case: int) -> None:
     """Build one stage if it is out of date, and run one of its cases."""
-    _run(session, f"{stage}.case{case}", "verify", stage, "--cases", str(case))
+    _run(session, f"{stage}.case{case}", "verify", stage, "--cases", str(case), case=case)
 
 
 @nox.session(venv_backend="none")

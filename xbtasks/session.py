@@ -106,8 +106,7 @@ def run(
 
     ``place`` is where it is done, if the knobs alone don't say.
     """
-    from xbtasks.checkout.stages import context_files, find_stage
-    from xbtasks.context import archive
+    from xbtasks.context import pack
     from xbtasks.host.framed import FramedHost
     from xbtasks.ownside import OwnSide
 
@@ -125,7 +124,7 @@ def run(
     def context_of(stage: StagePlan) -> StreamPayload:
         if discovery is None:
             raise UsageError("there is no checkout to build from")
-        return archive(context_files(find_stage(discovery, stage.stage), discovery.repo), console.say)
+        return pack(discovery, stage, console.say)
 
     host = FramedHost(transport, evidence)
     tools = Tools(

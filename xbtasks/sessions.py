@@ -27,6 +27,7 @@ __all__ = [
     "meaning",
     "put_together",
     "stage_names",
+    "why_unproven",
 ]
 
 FIELD_STAGES: Final = (
@@ -66,6 +67,26 @@ def meaning(code: int | None, folder: Path | None = None) -> str:
         with contextlib.suppress(UsageError):  # a run that was killed left none
             reason = one_line(read_result(folder / "result.json").reason)
     return f"{known}: {reason} (exit code {code})" if reason else f"{known} (exit code {code})"
+
+
+def why_unproven(folder: Path, case: int = 0) -> str:
+    """Return why the result in ``folder`` is no PASS, of ``case`` if one is named; nothing where it is one.
+
+    A task that ends well need not have measured anything: ``-- --help`` doesn't.
+    """
+    from xbtasks.checks import Verdict
+    from xbtasks.resultfile import read_result
+
+    try:
+        result = read_result(folder / "result.json")
+    except UsageError:
+        return "nothing was measured: it left no result"
+    if result.exit_code is not ExitCode.PASSED:
+        return f"its result is {result.verdict}: {result.reason}"
+    passed = {each.number for each in result.cases if each.verdict is Verdict.PASS}
+    if case and case not in passed:
+        return f"nothing was measured: case {case} was not run"
+    return "" if passed else "nothing was measured: no case was run"
 
 
 def stage_names(environ: MutableMapping[str, str], cwd: Path) -> tuple[str, ...]:
@@ -137,7 +158,7 @@ def put_together(folder: Path) -> Result | None:
     from xbtasks.result import merge
 
     results = _results(folder)
-    if not results:
+    if not results and not _lost(folder, results):
         return None
     begun = {name: result for name, result in results.items() if result.cases}
     found = merge(begun.values(), run=folder.name, command="nox", evidence=str(folder))
@@ -147,7 +168,8 @@ def put_together(folder: Path) -> Result | None:
         if name not in begun
         for code, text in result.errors
     ]
-    found = replace(found, host=found.host or "none", errors=(*found.errors, *others))
+    lost = [(ExitCode.CANNOT_JUDGE, f"{name}: it left no result") for name in _lost(folder, results)]
+    found = replace(found, host=found.host or "none", errors=(*found.errors, *others, *lost))
     units = []
     for name, result in begun.items():
         stages = tuple(dict.fromkeys(case.stage for case in result.cases))
@@ -166,6 +188,12 @@ def put_together(folder: Path) -> Result | None:
         write_note(folder, note)
     write_atomically(str(folder / "result.json"), json.dumps(found.to_json(), indent=1) + "\n")
     return found
+
+
+def _lost(folder: Path, results: Iterable[str]) -> list[str]:
+    """Return the names of the sessions that began and left no result, as one that was killed."""
+    begun = (path.name for path in folder.glob("[!.]*") if path.is_dir())
+    return sorted(set(begun).difference(results))
 
 
 def _results(folder: Path) -> dict[str, Result]:

@@ -87,9 +87,12 @@ def _redacted(source: Path, target: Path) -> Result:
 
 def _said(result: Result) -> list[tuple[object, ...]]:
     """Return what must not change."""
+    cases = [(case.stage, case.id, case.verdict, case.exit_code) for case in result.cases]
     rows = [(case.id, case.verdict, row.id, row.status) for case in result.cases for row in case.checks]
     preflight = [(row.id, row.status) for row in result.preflight]
-    return [(result.verdict, result.exit_code), *preflight, *rows]
+    done = [(build.stage, build.outcome) for build in result.builds]
+    judged = [(each.stage, each.path, each.sha256) for each in result.artifacts]
+    return [(result.verdict, result.exit_code), *preflight, *cases, *rows, *done, *judged]
 
 
 def _names(directory: Path) -> dict[str, str]:

@@ -6,21 +6,31 @@ import base64
 import hashlib
 import os
 import resource
+import shutil
 import subprocess
 import tarfile
 import tempfile
 import time
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.workplace import SAMPLE
 from xbtasks import context
-from xbtasks.errors import CannotJudge
+from xbtasks.checkout.stages import context_files, find_stage
+from xbtasks.errors import CannotJudge, UsageError
 from xbtasks.host.step import SectionReply, Step
 from xbtasks.host.transfer import StreamPayload
+from xbtasks.knobs.resolve import resolve
+from xbtasks.planning import discover_stages, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DIGEST = "d" * 64
+STAGE = "xbuild-nvidia-cuda-13"
 
 
 def unseen(read: int, size: int) -> None:
@@ -195,3 +205,35 @@ def test_a_base_that_can_not_be_made_is_said(tree: Path, tmp_path: Path) -> None
     answer = sent(tmp_path / "file/ctx" / DIGEST, listed(tree))
     assert not answer.ok
     assert "Not a directory" in answer.error_text
+
+
+EDITS: dict[str, Callable[[Path, Path], object]] = {
+    "content": lambda _, read: read.write_bytes(read.read_bytes() + b"\n"),
+    "mode": lambda _, read: read.chmod(read.stat().st_mode ^ 0o111),
+    "gone": lambda _, read: read.unlink(),
+    "text of the stage": lambda file, _: file.write_text(
+        file.read_text().replace(f" AS {STAGE}\n", f" AS {STAGE}\nRUN true\n", 1)
+    ),
+    "no such stage": lambda file, _: file.write_text(file.read_text().replace(STAGE, f"{STAGE}x")),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_was_edited_since_it_was_planned_is_not_sent_under_the_plans_digest(
+    tmp_path: Path, edit: str
+) -> None:
+    repo = tmp_path / "operator"
+    shutil.copytree(SAMPLE, repo, symlinks=True)
+    knobs = resolve({}, {"XB_REPO": str(repo)}, user_file=None, explicit_user_file=False, project_file=None)
+    discovery = discover_stages(knobs)
+    found = find_stage(discovery, STAGE)
+    (plan,) = make_plan(knobs, "verify", discovery, [found]).stages
+    context.pack(discovery, plan, print).file.close()
+    (repo / "README.md").write_text("nothing that the stage reads")
+    context.pack(discovery, plan, print).file.close()
+    read = next(
+        path for name, path in context_files(found, repo) if "/external/" in f"/{name}" and path.is_file()
+    )
+    EDITS[edit](repo / discovery.dockerfile, read)
+    with pytest.raises((CannotJudge, UsageError), match=r"has other inputs by now|can't be read|missing"):
+        context.pack(discovery, plan, print)

@@ -6,12 +6,15 @@ import gzip
 import json
 import subprocess
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.result_samples import RESULT, case
+from xbtasks.checks import Verdict
 from xbtasks.errors import LostReply, UsageError
 from xbtasks.host import frame
 from xbtasks.host.framed import FramedHost
@@ -19,6 +22,8 @@ from xbtasks.host.local import LocalTransport
 from xbtasks.host.recording import Evidence, RecordedHost
 from xbtasks.host.redaction import pseudonyms, redact
 from xbtasks.host.step import Section, Step
+from xbtasks.result import BuildRecord, Result
+from xbtasks.sharing import _said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +78,24 @@ def test_redacted_evidence_replays_with_the_names_replaced(tmp_path: Path) -> No
         RecordedHost(target, "x").run(step())
 
 
+@pytest.mark.parametrize("name", ["gpu-1", "bob", "j\u00fcrgen", "\u738b", "n\U0001d11e"])
+@pytest.mark.parametrize(
+    "before", ["", " ", "\n", "\t", "\r\n", "\b", "\f", "<", "\u00e9 ", "\u2028", '"', "/", "\\"]
+)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_no_name_is_left_however_json_writes_it(
+    tmp_path: Path, name: str, before: str, *, ascii_only: bool
+) -> None:
+    (tmp_path / "run").mkdir()
+    text = json.dumps({"said": f"x{before or ' '}{name}: no", "at": name}, ensure_ascii=ascii_only)
+    for written in (text, text.replace("<", "\\u003c")):
+        (tmp_path / "run/run.json").write_text(written)
+        target = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        redact(tmp_path / "run", target, {name: "host-1"})
+        found = json.loads((target / "run.json").read_text())
+        assert found == {"said": f"x{before or ' '}host-1: no", "at": "host-1"}
+
+
 def test_no_names_is_a_copy_that_replays(tmp_path: Path) -> None:
     with closing(FramedHost(LocalTransport(), Evidence(tmp_path / "run"))) as host:
         reply = host.run(step())
@@ -107,3 +130,18 @@ def test_a_frame_that_is_not_whole_leaves_only_noise(data: bytes) -> None:
     left = frame.rewrite(MARKER, broken, lambda line: line)
     assert MARKER.encode() not in left
     assert b"YWxpY2U=" not in left
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SKIP, Verdict.ERROR])
+def test_a_case_without_rows_is_part_of_what_must_stay_the_same(verdict: Verdict) -> None:
+    passed = case(Verdict.PASS, number=1)
+    idle = case(verdict, number=2, reason="no card", rows=())
+    found = Result("r", "verify", "h", "", cases=(case(Verdict.FAIL, number=3), passed, idle))
+    for other in (
+        replace(found, cases=found.cases[:2]),
+        replace(found, cases=(*found.cases[:2], replace(idle, verdict=Verdict.PASS))),
+        replace(found, builds=(BuildRecord(passed.stage, "failed", "", 1.0),)),
+        replace(found, artifacts=RESULT.artifacts),
+    ):
+        assert other.exit_code is found.exit_code
+        assert _said(other) != _said(found)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
@@ -100,6 +101,11 @@ def test_there_is_a_failure_or_error_exactly_where_the_run_failed_or_could_not_j
             test for test in tests if test.get("name") != "build" and test.get("classname") != "preflight"
         ]
         assert all(test.find("skipped") is not None for test in judged)
+
+
+def test_a_branch_that_touches_nothing_is_skipped_not_an_error() -> None:
+    (test,) = parsed(replace(EMPTY, errors=((ExitCode.SKIPPED, "touches none"),))).iter("testcase")
+    assert [child.tag for child in test] == ["skipped"]
 
 
 def _codes(result: Result) -> set[ExitCode]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from xbtasks.checks import Verdict
 from xbtasks.errors import ExitCode
@@ -119,3 +121,52 @@ def test_every_cell_is_somewhere(cases: tuple[int, ...]) -> None:
     named = {(unit.stage, case) for unit in found for case in unit.cases}
     named |= {(each.cell.stage, each.cell.case) for each in not_run if each.cell.host != "dead"}
     assert named == {(stage, case) for stage in ALL for case in cases if case < 4}
+
+
+HOSTS = st.builds(
+    View,
+    host=st.just(""),
+    cards=st.integers(0, 2).map(lambda count: (("ascend", count), ("nvidia", count))),
+    chips=st.sampled_from(["", "910b", "910c"]).map(lambda chip: (("ascend", (chip,) if chip else ()),)),
+    stages=st.lists(st.builds(StageView, st.sampled_from(ALL), obstacle=st.sampled_from(["", "no buildx"])))
+    .map(lambda seen: {each.stage: each for each in seen})
+    .map(lambda seen: tuple(seen.values())),
+    problem=st.sampled_from(["", "no route"]),
+)
+
+
+@given(
+    st.lists(HOSTS, min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(ALL), st.integers(1, 3)), max_size=4),
+)
+def test_no_case_of_a_stage_is_lost_whatever_the_hosts_are(
+    hosts: list[View], verdicts: list[tuple[int, str, int]]
+) -> None:
+    views = [replace(host, host=str(number)) for number, host in enumerate(hosts)]
+    done = {Cell(str(number), stage, case) for number, stage, case in verdicts}
+    found, not_run = assign(views, ALL, (1, 2, 3), done=done)
+    cells = [cell for each in found for cell in each.cells] + [each.cell for each in not_run]
+    assert len(cells) == len(set(cells))
+    assert not done & set(cells)
+    told = {(cell.stage, cell.case) for cell in (*cells, *done)}
+    assert told == {(stage, case) for stage in ALL for case in (1, 2, 3)}
+    # what has a verdict is not also a case that nobody can take
+    assert not {(cell.stage, cell.case) for cell in cells if not cell.host} & {
+        (cell.stage, cell.case) for cell in done
+    }
+
+
+def test_a_dead_host_that_is_for_none_of_the_stages_hides_no_cell() -> None:
+    dead = View("dead", stages=(StageView(CUDA),), problem="no route")
+    found, not_run = assign((dead,), (C9,), (1, 2))
+    assert found == ()
+    assert [(each.cell.case, each.verdict, each.reason) for each in not_run] == [
+        (1, Verdict.SKIP, "it is not for ascend"),
+        (2, Verdict.SKIP, "it is not for ascend"),
+    ]
+
+
+def test_what_had_a_verdict_on_a_host_that_is_gone_is_not_told_again_as_nobodys() -> None:
+    dead = View("dead", stages=(StageView(CUDA),), problem="gone")
+    found, not_run = assign((dead, view("bare")), (CUDA,), (2,), done={Cell("dead", CUDA, 2)})
+    assert (found, not_run) == ((), ())

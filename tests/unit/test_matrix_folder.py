@@ -14,7 +14,7 @@ from xbtasks.checks import CaseReport, Check, Status, Verdict
 from xbtasks.errors import ExitCode, UsageError
 from xbtasks.matrix.folder import gather, read_note, replay_matrix, standing, write_note
 from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
-from xbtasks.result import BuildRecord, Result
+from xbtasks.result import ArtifactRecord, BuildRecord, Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,6 +152,47 @@ def test_a_verdict_of_an_earlier_attempt_does_not_outlive_a_later_one() -> None:
         second.folder: result("h", report(A, 1, Verdict.ERROR)),
     }
     assert standing(note(first, second), results) == frozenset()
+
+
+def made(found: Result, content: str) -> Result:
+    artifact = ArtifactRecord(A, "/out/libvgpu.so", content * 64, 1, "image")
+    return replace(found, artifacts=(artifact,) if content else ())
+
+
+@pytest.mark.parametrize(
+    ("contents", "stands", "code"),
+    [
+        (("a", "a"), {1, 2}, ExitCode.PASSED),
+        (("a", ""), {1, 2}, ExitCode.PASSED),
+        (("", "b"), {1, 2}, ExitCode.PASSED),
+        (("a", "b"), {2}, ExitCode.CANNOT_JUDGE),
+    ],
+)
+def test_a_pass_does_not_stand_for_another_build(
+    contents: tuple[str, str], stands: set[int], code: ExitCode
+) -> None:
+    first, second = unit("h", A, 1), unit("h", A, 2, attempt=".2")
+    results = {
+        first.folder: made(result("h", report(A, 1, Verdict.PASS)), contents[0]),
+        second.folder: made(result("h", report(A, 2, Verdict.PASS)), contents[1]),
+    }
+    whole = note(first, second, hosts=("h",))
+    found = gather(whole, results, "")
+    assert standing(whole, results) == {Cell("h", A, number) for number in stands}
+    assert found.exit_code is code
+    assert lines(found)[0][3] == (
+        "PASS" if 1 in stands else "ERROR it was judged on another build, the stage was built anew since"
+    )
+    # two hosts build each for itself
+    other = replace(second, host="k")
+    assert gather(note(first, other), results, "").exit_code is ExitCode.PASSED
+    assert len(standing(note(first, other), results)) == 2
+    # what is run again on the new build has its verdict
+    third = unit("h", A, 1, attempt=".3")
+    results[third.folder] = made(result("h", report(A, 1, Verdict.PASS)), contents[1])
+    again = note(first, second, third, hosts=("h",))
+    assert gather(again, results, "").exit_code is ExitCode.PASSED
+    assert len(standing(again, results)) == 2
 
 
 def test_several_attempts_are_judged_from_their_evidence(tmp_path: Path) -> None:

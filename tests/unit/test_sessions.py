@@ -23,6 +23,7 @@ from xbtasks.sessions import (
     meaning,
     put_together,
     stage_names,
+    why_unproven,
 )
 
 
@@ -116,9 +117,37 @@ def test_what_sessions_found_is_put_together(tmp_path: Path, capsys: pytest.Capt
     assert "needs 1 GPU, the host has 0" in shown
     assert "c: bad --mem" in shown
     assert "counted as failed, nothing was measured: b" in shown
+    assert "killed: it left no result" in shown
+    assert "broken: it left no result" in shown
     note = read_note(tmp_path)
     assert note.units == (Unit("local", STAGE, (1,), "a"), Unit("local", STAGE, (2,), "b"))
-    assert json.loads((tmp_path / "result.json").read_text())["exit_code"] == ExitCode.USAGE
+    assert json.loads((tmp_path / "result.json").read_text())["exit_code"] == ExitCode.CANNOT_JUDGE
+
+
+def test_a_session_that_was_killed_is_missed_among_those_that_passed(tmp_path: Path) -> None:
+    session(tmp_path, "a", result(1, Verdict.PASS))
+    alone = put_together(tmp_path)
+    assert alone is not None
+    assert alone.exit_code is ExitCode.PASSED
+    (tmp_path / "killed").mkdir()
+    found = put_together(tmp_path)
+    assert found is not None
+    assert (found.exit_code, found.reason) == (ExitCode.CANNOT_JUDGE, "killed: it left no result")
+    (tmp_path / "a/result.json").unlink()
+    nobody = put_together(tmp_path)
+    assert nobody is not None
+    assert nobody.reason == "a: it left no result; killed: it left no result"
+
+
+def test_a_session_is_good_where_its_result_is_whatever_was_typed_behind_it(tmp_path: Path) -> None:
+    session(tmp_path, "a", result(1, Verdict.PASS))
+    assert why_unproven(tmp_path / "a") == why_unproven(tmp_path / "a", 1) == ""
+    assert why_unproven(tmp_path / "a", 2) == "nothing was measured: case 2 was not run"
+    assert why_unproven(tmp_path / "none") == "nothing was measured: it left no result"
+    session(tmp_path, "b", result(2, Verdict.FAIL, "nvidia.case2.mode", ExitCode.FAILED))
+    assert why_unproven(tmp_path / "b") == "its result is FAIL: nvidia.case2.mode"
+    session(tmp_path, "c", Result("r", "build", "local", "/e"))
+    assert why_unproven(tmp_path / "c") == "nothing was measured: no case was run"
 
 
 def test_where_no_session_left_anything_nothing_is_said(

@@ -28,6 +28,9 @@ NAMES: Final = "names.json"
 
 _SAY_NOTHING: Final = frozenset(("", "local", "localhost", "127.0.0.1", "::1", "root", "nobody"))
 
+_BEFORE: Final = rb"(?:(?<![\w.-])|(?<=\\[bfnrt])|(?<=\\u[0-9a-fA-F]{4}))"
+"""What a name begins after: no letter of a longer one. The end of an escape of JSON's is no letter."""
+
 
 def pseudonyms(hosts: Iterable[str], users: Iterable[str]) -> dict[str, str]:
     """Return what stands for each name; names that tell nothing of anybody are left out."""
@@ -48,9 +51,9 @@ def redact(source: Path, target: Path, names: dict[str, str]) -> None:
         UsageError: ``source`` holds no evidence, ``target`` can't be written, or a name is a word of xbtasks'
             own programs.
     """
-    pattern = re.compile(
-        rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(re.escape(name.encode()) for name in _longest_first(names))
-    )
+    written = {form: name for name in names for form in (_escaped(name), name.encode())}
+    words = b"|".join(re.escape(form) for form in sorted(written, key=lambda form: (-len(form), form)))
+    pattern = re.compile(_BEFORE + rb"(?:%s)(?![\w-])" % words)
 
     for text in programs():
         if names and (word := pattern.search(text.encode())):
@@ -61,7 +64,7 @@ def redact(source: Path, target: Path, names: dict[str, str]) -> None:
     def change(data: bytes) -> bytes:
         if not names or b"\0" in data:
             return data
-        return pattern.sub(lambda match: names[match[0].decode()].encode(), data)
+        return pattern.sub(lambda match: names[written[match[0]]].encode(), data)
 
     try:
         target.mkdir(mode=0o700, parents=True)
@@ -85,8 +88,9 @@ def redact(source: Path, target: Path, names: dict[str, str]) -> None:
         raise UsageError(f"{source} can't be redacted: {error}") from error
 
 
-def _longest_first(names: Iterable[str]) -> list[str]:
-    return sorted(names, key=lambda name: (-len(name), name))
+def _escaped(name: str) -> bytes:
+    """Return a name as JSON writes it."""
+    return json.dumps(name)[1:-1].encode()
 
 
 def _write_gzip(path: Path, data: bytes) -> None:

@@ -38,6 +38,7 @@ def assign(
     """
     units: list[Unit] = []
     idle: list[NotRun] = []
+    measured = {(cell.stage, cell.case) for cell in done}
     for stage in stages:
         backend = backend_of(stage)
         numbers = [number for number in cases if backend and backend.case(number)]
@@ -50,9 +51,8 @@ def assign(
             hosts = _hosts_of(takers, stage, number, alone=len(views) == 1)
             for host in hosts:
                 asked[host].append(number)
-            looked_at = [view for view in views if not view.problem]
-            if not hosts and looked_at:
-                idle.append(_taken_by_none(looked_at, stage, number))
+            if not hosts and (stage, number) not in measured:
+                idle += _taken_by_none(views, stage, number)
         for host, chosen in asked.items():
             left = tuple(number for number in chosen if Cell(host, stage, number) not in done)
             if left:
@@ -62,13 +62,11 @@ def assign(
 
 def why_not_stage(view: View, stage: str) -> str:
     """Return why a host can't take a stage, or nothing."""
-    if view.problem:
-        return view.problem
     seen = view.stage(stage)
     backend = backend_of(stage)
     if seen is None:
         return f"it is not for {backend.name if backend else stage}"
-    return seen.obstacle
+    return view.problem or seen.obstacle
 
 
 def why_not_case(view: View, stage: str, case: Case, backend: Backend) -> str:
@@ -112,7 +110,12 @@ def _problems(views: Iterable[View], stage: str, numbers: Iterable[int]) -> Iter
                 yield NotRun(Cell(view.host, stage, number), Verdict.ERROR, view.problem, view.exit_code)
 
 
-def _taken_by_none(views: Sequence[View], stage: str, number: int) -> NotRun:
+def _taken_by_none(views: Sequence[View], stage: str, number: int) -> Iterable[NotRun]:
+    """Yield the cell that no host can take, unless none can be used and those that are for it tell of it."""
+    looked_at = [view for view in views if not view.problem]
+    if not looked_at and any(view.stage(stage) for view in views):
+        return
+    views = looked_at or views
     backend = backend_of(stage)
     case = backend.case(number) if backend else None
     whys = []
@@ -123,7 +126,8 @@ def _taken_by_none(views: Sequence[View], stage: str, number: int) -> NotRun:
         whys.append(f"{view.host}: {why}" if len(views) > 1 else why)
     alone = len(views) == 1
     reason = whys[0] if alone else f"no host can take it: {'; '.join(whys)}"
-    return NotRun(Cell(views[0].host if alone else "", stage, number), Verdict.SKIP, reason, ExitCode.SKIPPED)
+    cell = Cell(views[0].host if alone else "", stage, number)
+    yield NotRun(cell, Verdict.SKIP, reason, ExitCode.SKIPPED)
 
 
 def new_folder(name: str, taken: Collection[str]) -> str:

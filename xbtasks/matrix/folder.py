@@ -90,9 +90,18 @@ def replayed(directory: Path, note: MatrixNote, replay: Callable[[Path], Result]
 
 
 def standing(note: MatrixNote, results: Mapping[str, Result]) -> frozenset[Cell]:
-    """Return the cells that have a verdict: PASS, FAIL, and what was skipped because another case failed."""
+    """Return the cells that have a verdict: PASS, FAIL, and what was skipped because another case failed.
+
+    A verdict on other bytes than a later attempt was about is none of this stage any more.
+    """
     done: set[Cell] = set()
+    last: dict[tuple[str, str], Result] = {}
     for unit in note.units:
+        place, result = (unit.host, unit.stage), results.get(unit.folder)
+        if _judges_others(last.get(place), result):
+            done -= {cell for cell in done if (cell.host, cell.stage) == place}
+        if result is not None and result.artifacts:
+            last[place] = result
         reports = dict(zip(unit.cells, _reports(unit, results.get(unit.folder)), strict=True))
         settled = {Verdict.PASS, Verdict.FAIL}
         if any(report.verdict is Verdict.FAIL for report in reports.values()):
@@ -136,6 +145,8 @@ def _part(note: MatrixNote, results: Mapping[str, Result], host: str, stage: str
     part = Result(note.run, note.command, host, "")
     for unit in attempts:
         result = results.get(unit.folder)
+        if _judges_others(part, result):
+            reports = {cell.case: _outdated(cell) for cell in (Cell(host, stage, n) for n in reports)}
         reports |= dict(zip(unit.cases, _reports(unit, result), strict=True))
         if result is not None:
             part = replace(result, artifacts=result.artifacts or part.artifacts)
@@ -146,6 +157,20 @@ def _part(note: MatrixNote, results: Mapping[str, Result], host: str, stage: str
     said = {case.reason for case in cases}
     errors = tuple((code, text) for code, text in part.errors if text not in said)
     return replace(part, host=host, preflight=(), cases=cases, errors=errors)
+
+
+def _judges_others(earlier: Result | None, later: Result | None) -> bool:
+    """Return whether two attempts at a stage judged different bytes, as a build anew may give."""
+    before, after = (
+        {(each.path, each.sha256) for each in result.artifacts} if result else set()
+        for result in (earlier, later)
+    )
+    return bool(before and after and before != after)
+
+
+def _outdated(cell: Cell) -> CaseReport:
+    reason = "it was judged on another build, the stage was built anew since"
+    return NotRun(cell, Verdict.ERROR, reason, ExitCode.CANNOT_JUDGE).report()
 
 
 def _reports(unit: Unit, result: Result | None) -> Iterable[CaseReport]:

@@ -30,6 +30,9 @@ _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 _TAGS: Final = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIP: "skipped"}
 
+_WORDS: Final = {ExitCode.FAILED: Verdict.FAIL, ExitCode.SKIPPED: Verdict.SKIP}
+"""What an error beside the cases counts as, by its exit code; all others as ERROR."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Test:
@@ -119,7 +122,7 @@ def _case_test(case: CaseReport) -> _Test:
 
 def _error_test(name: str, code: ExitCode, text: str) -> _Test:
     """Return what could not be done; its name is the same from run to run, so that readers can follow it."""
-    verdict = Verdict.FAIL if code is ExitCode.FAILED else Verdict.ERROR
+    verdict = _WORDS.get(code, Verdict.ERROR)
     return _Test("run", name, verdict, text, code.name)
 
 
