@@ -203,8 +203,10 @@ def _case(case: _Object, host: str) -> CaseReport:
     if report.exit_code not in _EXITS[report.verdict]:
         raise UsageError(f"{case.where} says {report.verdict} and exit code {int(report.exit_code)}")
     failed = any(row.status is Status.FAIL for row in report.checks)
-    if report.verdict is Verdict.PASS and (failed or not report.checks):
-        raise UsageError(f"{case.where} says PASS and has {'a row that FAILs' if failed else 'no rows'}")
+    passed = any(row.status is Status.PASS for row in report.checks)
+    if report.verdict is Verdict.PASS and (failed or not passed):
+        held = "a row that FAILs" if failed else "no row that PASSes"
+        raise UsageError(f"{case.where} says PASS and has {held}")
     return report
 
 

@@ -268,6 +268,16 @@ def test_a_changed_input_is_not_continued(fleet: Fleet) -> None:
     assert f"{STAGE} has other inputs" in done.err
 
 
+def test_a_verdict_of_another_machine_is_not_continued(fleet: Fleet) -> None:
+    fleet.add("far").fail()
+    assert fleet.matrix("--stages", STAGE).code == 1
+    hosts = fleet.file.read_text()
+    fleet.file.write_text(hosts.replace("ssh: far", "ssh: other.example"))
+    done = fleet_continue(fleet, fleet.newest.name)
+    assert done.code == 2
+    assert f"far is other.example now, and was far in {fleet.newest.name}" in done.err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.workplace import SAMPLE
 from xbtasks.checks import CaseReport, Check, Status, Verdict
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.matrix.folder import gather, read_note, replay_matrix, standing, write_note
+from xbtasks.knobs.resolve import resolve
+from xbtasks.matrix.folder import gather, keep, read_note, replay_matrix, standing, write_note
 from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
+from xbtasks.matrix.resuming import require_same
+from xbtasks.matrix.running import MatrixHost, MatrixRun, Silent
+from xbtasks.plan import RunPlan, StagePlan
+from xbtasks.planning import discover_stages, make_plan
 from xbtasks.result import ArtifactRecord, BuildRecord, Result
 
 if TYPE_CHECKING:
@@ -215,11 +222,36 @@ def test_several_attempts_are_judged_from_their_evidence(tmp_path: Path) -> None
     assert found.preflight == (row,)
 
 
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.FAIL])
+def test_what_was_found_is_not_lost_where_it_can_not_be_kept(tmp_path: Path, verdict: Verdict) -> None:
+    whole = note(unit("h", A, 1))
+    found = result("h", report(A, 1, verdict))
+    assert keep(found, lambda: write_note(tmp_path, whole)) == found
+    assert read_note(tmp_path) == whole
+    lost = keep(found, lambda: write_note(tmp_path / "gone", whole))
+    assert lost.cases == found.cases
+    assert lost.exit_code is (ExitCode.FAILED if verdict is Verdict.FAIL else ExitCode.CANNOT_JUDGE)
+    assert lost.reason.startswith("the evidence can't be kept: ")
+
+
+def test_a_unit_whose_evidence_can_not_be_kept_takes_no_others_verdict(tmp_path: Path) -> None:
+    knobs = resolve({}, {"XB_REPO": str(SAMPLE)}, user_file=None, explicit_user_file=False, project_file=None)
+    discovery = discover_stages(knobs)
+    plan = make_plan(knobs, "matrix", discovery, discovery.stages, cases=(1,), build=True)
+    (tmp_path / "m").write_text("no folder")
+    host = MatrixHost("local", knobs, plan)
+    matrix = MatrixRun("m", [host], (B,), (1,), discovery, Silent(), tmp_path / "m")
+    found = matrix._perform(unit("local", B, 1), (), yes=False)
+    assert found.exit_code is ExitCode.USAGE
+    assert found.reason.startswith("the evidence can't be kept: ")
+
+
 def test_a_note_travels_as_json(tmp_path: Path) -> None:
     full = replace(
         note(unit("h", A, 1, 2), not_run=(idle("", B, 1),)),
         looks=(("h", "h.look"),),
         hosts_file="/etc/h.yaml",
+        places=(("h", "me@10.0.0.7:22"),),
     )
     write_note(tmp_path, full)
     assert read_note(tmp_path) == full
@@ -236,6 +268,8 @@ def test_a_note_travels_as_json(tmp_path: Path) -> None:
         {"looks": [["h", ".."]]},
         {"looks": [["h"]]},
         {"looks": 3},
+        {"places": [["h"]]},
+        {"places": [["h", 3]]},
         {"not_run": [{}]},
         {"stages": None},
         {"run": 5},
@@ -245,6 +279,42 @@ def test_another_document_is_no_note(tmp_path: Path, change: dict[str, object]) 
     (tmp_path / "matrix.json").write_text(json.dumps({**note(unit("h", A, 1)).to_json(), **change}))
     with pytest.raises(UsageError):
         read_note(tmp_path)
+
+
+def test_a_note_from_before_there_were_places_is_read(tmp_path: Path) -> None:
+    document = note(unit("h", A, 1)).to_json()
+    del document["places"]
+    (tmp_path / "matrix.json").write_text(json.dumps(document))
+    assert read_note(tmp_path).places == ()
+
+
+@pytest.mark.parametrize(
+    ("then", "run", "refused"),
+    [
+        ((("h", "me@10.0.0.7"),), True, False),
+        ((("h", "me@10.0.0.8"),), True, True),
+        # what was never run there may be put right
+        ((("h", "me@10.0.0.8"),), False, False),
+        # a note from before there were places
+        ((), True, False),
+    ],
+)
+def test_a_verdict_stands_for_the_machine_that_gave_it(
+    tmp_path: Path, then: tuple[tuple[str, str], ...], *, run: bool, refused: bool
+) -> None:
+    stage = StagePlan(A, "nvidia", "12", "vgpu-build:12", "/opt/vgpu", (("linux/amd64", "d"),))
+    plan = RunPlan("matrix", (stage,), (1,), build=True)
+    whole = replace(note(unit("h", A, 1)), places=then)
+    if run:
+        (tmp_path / f"h.{A}").mkdir()
+        (tmp_path / f"h.{A}/run.json").write_text(json.dumps({"plan": plan.to_json()}))
+    expected = pytest.raises(UsageError, match=r"h is me@10\.0\.0\.7 now, and was me@10\.0\.0\.8")
+    with expected if refused else nullcontext():
+        require_same(tmp_path, whole, {"h": plan}, {"h": "me@10.0.0.7"})
+    if run:
+        changed = replace(plan, stages=(replace(stage, digests=(("linux/amd64", "e"),)),))
+        with pytest.raises(UsageError):
+            require_same(tmp_path, whole, {"h": changed}, {"h": "me@10.0.0.7"})
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda each: st.lists(each, max_size=3)))

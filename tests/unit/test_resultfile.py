@@ -141,6 +141,9 @@ def test_what_is_no_document_at_all_is_refused(value: object) -> None:
         from_json(value)
 
 
+SKIPPED = {"id": "nvidia.case1.mode", "status": "SKIP", "detail": "", "expected": "", "observed": ""}
+
+
 def changed(**values: object) -> Any:
     """Return the document of a passing run with other values in it."""
     rows = tuple(row for row in RESULT.cases[0].checks if row.status != "FAIL")
@@ -163,7 +166,8 @@ FAILING_ROW = {"id": "nvidia.case1.x", "status": "FAIL", "detail": "", "expected
         (changed(exit_code=1), "exit code 1, and what it holds means 0"),
         (changed(verdict="FAIL"), "says FAIL, and what it holds means PASS"),
         (changed(cases=[]), "exit code 0, and what it holds means 3"),
-        (changed(cases__0__checks=[]), "says PASS and has no rows"),
+        (changed(cases__0__checks=[]), "says PASS and has no row that PASSes"),
+        (changed(cases__0__checks=[SKIPPED]), "says PASS and has no row that PASSes"),
         (changed(cases__0__checks=[FAILING_ROW]), "says PASS and has a row that FAILs"),
         (changed(cases__0__exit_code=1), "says PASS and exit code 1"),
         (changed(cases__0__verdict="SKIP"), "says SKIP and exit code 0"),

@@ -22,6 +22,7 @@ __all__ = [
     "NOTE",
     "gather",
     "is_matrix",
+    "keep",
     "read_note",
     "replay_folder",
     "replay_matrix",
@@ -46,6 +47,16 @@ def write_note(directory: Path, note: MatrixNote) -> None:
         UsageError: it can't be written.
     """
     write_atomically(str(directory / NOTE), json.dumps(note.to_json(), indent=1, sort_keys=True) + "\n")
+
+
+def keep(result: Result, write: Callable[[], None]) -> Result:
+    """Return ``result`` once ``write`` has kept it; that it can't be kept takes nothing of it away."""
+    try:
+        write()
+    except UsageError as error:
+        problem = (ExitCode.CANNOT_JUDGE, f"the evidence can't be kept: {error}")
+        return replace(result, errors=(*result.errors, problem))
+    return result
 
 
 def read_note(directory: Path) -> MatrixNote:

@@ -109,6 +109,7 @@ class MatrixNote:
 
     ``stages`` and ``hosts`` are the names in their order, ``looks`` pairs of a host and the folder of a look
     at it. A later unit of a host and stage is another attempt: its cases replace the earlier ones'.
+    ``places`` are pairs of a host that has units and where it is.
     """
 
     run: str
@@ -120,6 +121,7 @@ class MatrixNote:
     looks: tuple[tuple[str, str], ...] = ()
     units: tuple[Unit, ...] = ()
     not_run: tuple[NotRun, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the note as JSON values."""
@@ -145,11 +147,10 @@ class MatrixNote:
                 cases=_numbers(note["cases"]),
                 hosts=_texts(note["hosts"]),
                 hosts_file=_text(note["hosts_file"]),
-                looks=tuple(
-                    (_text(host), _folder(name)) for host, name in cast("list[list[object]]", note["looks"])
-                ),
+                looks=tuple((host, _folder(name)) for host, name in _pairs(note["looks"])),
                 units=tuple(_unit(each) for each in cast("list[dict[str, object]]", note["units"])),
                 not_run=tuple(_not_run(each) for each in cast("list[dict[str, object]]", note["not_run"])),
+                places=_pairs(note.get("places", [])),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"this is no matrix of this version: {error!r}") from error
@@ -196,6 +197,10 @@ def _number(value: object) -> int:
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(_text(each) for each in cast("list[object]", value))
+
+
+def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(one), _text(other)) for one, other in cast("list[list[object]]", value))
 
 
 def _numbers(value: object) -> tuple[int, ...]:

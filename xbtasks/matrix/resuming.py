@@ -68,16 +68,27 @@ def locked(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def require_same(directory: Path, note: MatrixNote, plans: Mapping[str, RunPlan]) -> None:
-    """Return when the verdicts of an earlier run are about the inputs and knobs of today. ``plans`` by host.
+def require_same(
+    directory: Path, note: MatrixNote, plans: Mapping[str, RunPlan], places: Mapping[str, str]
+) -> None:
+    """Return when the verdicts of an earlier run are about the machines, inputs and knobs of today.
+
+    ``plans`` and ``places``, where they are, are by host.
 
     Raises:
-        UsageError: a stage's inputs, or a knob that a verdict depends on, changed since.
+        UsageError: a host is another machine, a stage has other inputs, or a knob that counts was changed.
     """
+    before_at = dict(note.places)
     for unit in note.units:
         path = directory / unit.folder / "run.json"
         if not path.is_file():
             continue
+        here = places[unit.host]
+        if before_at.get(unit.host, here) != here:
+            raise UsageError(
+                f"{unit.host} is {here} now, and was {before_at[unit.host]} in {note.run}",
+                hint="name it as it was, or start a new matrix",
+            )
         try:
             then = RunPlan.from_json(json.loads(path.read_bytes())["plan"])
         except (KeyError, TypeError, ValueError) as error:

@@ -8,11 +8,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from xbtasks.errors import ExitCode, Interrupted
+from xbtasks.errors import ExitCode, Interrupted, XbError
 from xbtasks.host.framed import FramedHost
 from xbtasks.matrix.assignment import assign, new_folder
 from xbtasks.matrix.connections import Connections
-from xbtasks.matrix.folder import gather, replayed, standing, write_note
+from xbtasks.matrix.folder import gather, keep, replayed, standing, write_note
 from xbtasks.matrix.looking import Look, look_at, look_plan
 from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
 from xbtasks.matrix.question import Doing, asked_of, confirm, permission_for
@@ -155,8 +155,8 @@ class MatrixRun:
         begun = {unit for unit, end in ended.items() if not isinstance(end, Unrun)}
         kept = tuple(unit for unit in note.units if unit not in plan.units or unit in begun)
         note = replace(note, units=kept, not_run=tuple(unrun))
-        write_note(self.directory, note)
-        return gather(note, self._results, str(self.directory))
+        result = gather(note, self._results, str(self.directory))
+        return keep(result, lambda: write_note(self.directory, note))
 
     def close(self) -> None:
         """End all connections."""
@@ -174,6 +174,12 @@ class MatrixRun:
             looks=self._looks,
             units=(*(self.before.units if self.before else ()), *plan.units),
             not_run=plan.not_run,
+            places=tuple(
+                {
+                    **(dict(self.before.places) if self.before else {}),
+                    **{unit.host: self._by_name[unit.host].destination for unit in plan.units},
+                }.items()
+            ),
         )
 
     def _connect(self, host: MatrixHost) -> Connections:
@@ -258,7 +264,7 @@ class MatrixRun:
             try:
                 with self._alone_with_image(host, stage.image):
                     return run(host.settings, plan, self.discovery, console, place)
-            except Interrupted as error:
+            except XbError as error:  # what others found counts all the same
                 problem = (error.exit_code, str(error))
                 return Result(new_run_id(), plan.command, host.name, "", errors=(problem,))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xbtasks.checks import Verdict
 from xbtasks.errors import ExitCode, UsageError
 from xbtasks.files import write_atomically
-from xbtasks.matrix.folder import read_note
+from xbtasks.matrix.folder import keep, read_note
 from xbtasks.matrix.hostsfile import read_hosts
 from xbtasks.matrix.resuming import find_matrix, locked, require_same
 from xbtasks.matrix.running import MatrixHost, MatrixRun, Pace
@@ -72,7 +72,8 @@ def run_matrix(call: Call) -> ExitCode:
             held.enter_context(locked(matrix.directory))
         plan = matrix.plan(record=True)
         result = matrix.run(plan, pace, yes=call.settings.yes)
-        write_atomically(str(matrix.directory / "result.json"), json.dumps(result.to_json(), indent=1) + "\n")
+        text = json.dumps(result.to_json(), indent=1) + "\n"
+        result = keep(result, lambda: write_atomically(str(matrix.directory / "result.json"), text))
     code = finish(call, redacted(result) if call.switch("redact") else result)
     if any(case.verdict in (Verdict.ERROR, Verdict.SKIP) for case in result.cases):
         name = run_id if matrix.directory.name == run_id else str(matrix.directory)
@@ -127,7 +128,8 @@ def _matrix(
     chosen = [stage for stage in discovery.stages if stage.name in stages]
     hosts = [_host(call, discovery, target, chosen, cases) for target in targets]
     if note is not None:
-        require_same(directory, note, {host.name: host.plan for host in hosts})
+        plans = {host.name: host.plan for host in hosts}
+        require_same(directory, note, plans, {host.name: host.destination for host in hosts})
     return MatrixRun(
         run_id,
         hosts,
