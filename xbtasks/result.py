@@ -59,6 +59,12 @@ class BuildRecord:
     host: str = ""
 
 
+def _and(names: Iterable[str]) -> str:
+    """Return names, each once, as a sentence lists them."""
+    *rest, last = dict.fromkeys(names)
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a run found. ``errors`` holds the exit codes of what could not be done, beside the cases."""
@@ -96,13 +102,20 @@ class Result:
     @property
     def reason(self) -> str:
         """Why the verdict is not PASS, or on what terms it is, in a line."""
-        reasons = [text for _, text in self.errors]
+        skipped: dict[tuple[str, str], list[str]] = {}
+        told: list[tuple[str, str] | str] = [text for _, text in self.errors]
         for case in self.cases:
             if case.reason:
                 where = f"{case.host}: " if case.host not in ("", self.host) else ""
-                skipped = f"{case.id} skipped: " if case.verdict is Verdict.SKIP else ""
-                reasons.append(f"{where}{skipped}{case.reason}")
-        return "; ".join(dict.fromkeys(reasons))
+                if case.verdict is Verdict.SKIP:
+                    skipped.setdefault((where, case.reason), []).append(case.id)
+                    told.append((where, case.reason))
+                else:
+                    told.append(f"{where}{case.reason}")
+        return "; ".join(
+            each if isinstance(each, str) else f"{each[0]}{_and(skipped[each])} skipped: {each[1]}"
+            for each in dict.fromkeys(told)
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return the result document (schema/result-1.json)."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from xbtasks.result import Result
 
-__all__ = ["PastRun", "find_run", "past_runs"]
+__all__ = ["PastRun", "find_folder", "find_run", "past_runs"]
 
 _RESULT, _NOTE, _MATRIX = "result.json", "run.json", "matrix.json"
 _LAST = re.compile(r"last(?:~(\d{1,4}))?", re.ASCII)
@@ -70,6 +70,15 @@ def find_run(name: str, directory: Path) -> PastRun:
     if found.result is None:
         raise UsageError(f"{found.directory}: {found.note}")
     return found
+
+
+def find_folder(name: str, directory: Path) -> Path:
+    """Return the folder of the run called ``name``, as `find_run` does; a result need not be in it.
+
+    Raises:
+        UsageError: there is none, or several.
+    """
+    return find_run(name, directory).directory if _LAST.fullmatch(name) else _named(name, directory)
 
 
 def _last(directory: Path, before: int) -> PastRun:

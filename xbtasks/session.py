@@ -191,7 +191,8 @@ def replay(directory: Path, console: Console) -> Result:
         schema, run_id, label = note["schema"], str(note["run"]), str(note["host"])
         own = OwnSide(read_notes(noted.read_bytes()) if noted.exists() else {})
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
-        raise UsageError(f"{directory} holds no evidence of a run: {error}") from error
+        why = "it has no run.json" if isinstance(error, FileNotFoundError) else error
+        raise UsageError(f"{directory} holds no evidence of a run: {why}") from error
     if schema != _SCHEMA:
         raise UsageError(f"{directory} was recorded in form {schema}, this version reads {_SCHEMA}")
     plan = RunPlan.from_json(note["plan"])

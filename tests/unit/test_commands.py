@@ -121,6 +121,15 @@ def test_positionals_are_optional_and_never_swallow_a_task(words: list[str], cal
         (["first", "--rebiuld"], "did you mean --rebuild or"),
         (["first", "--nothing-like-it"], "--help"),
         (["first", "a", "b"], "'b' is not a task"),
+        (["first", "a", "xbuild-b"], "'xbuild-b' is not a task\n  a task takes one STAGE; matrix --stages"),
+        (["third", "--rebuild"], "'--rebuild' is not a flag of third\n  it is a flag of first"),
+        (["third", "--nothing-like-it"], "--help behind a task"),
+        (["--help=fisrt"], "error: 'fisrt' is not a task\n  did you mean first?"),
+        (["--help", "nothing-like-it"], "--list shows what there is"),
+        (["--list=nope"], "error: Sub-collection 'nope' not found!"),
+        (["--list-format=bad", "--list"], "error: --list-format 'bad': flat, nested, json are accepted"),
+        (["--list-format=bad"], "flat, nested, json are accepted"),
+        (["--list-depth=x", "--list"], "error: 'x'"),
         (["first", "--stage"], "--stage needs a value"),
         (["first", "--stage-dir"], "--stage-dir needs a value"),
         (["first", "--stage", "a", "--stage", "b"], "given twice"),
@@ -141,6 +150,21 @@ def test_wrong_arguments_end_with_2_in_a_line(
     assert said in captured.err
     assert "Traceback" not in captured.err
     assert CALLS == []
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--help", "first"], ["--list"], ["--list", "--list-format=nested"]]
+)
+def test_help_and_lists_end_with_0(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed(*words) == 0
+    assert "first" in capsys.readouterr().out
+
+
+def test_a_group_of_tasks_is_not_a_task_and_names_its_tasks(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        Program(namespace=tasks.ns, name="xb", binary="xb", version="1").run(["xb", "hooks"])
+    assert end.value.code == 2
+    assert "did you mean hooks.install or hooks.uninstall?" in capsys.readouterr().err
 
 
 def test_json_before_a_positional_is_not_taken_for_a_file(

@@ -126,8 +126,8 @@ def test_runs_are_offered_the_newest_first(tmp_path: Path) -> None:
         folder = tmp_path / "state/xbtasks/runs" / name
         folder.mkdir(parents=True)
         os.utime(folder, (at, at))
-    assert offered("matrix", "--continue", "") == ("newer", "older")
-    assert [each.rpartition("/")[2] for each in offered("replay", "/")] == ["newer", "older"]
+    assert offered("matrix", "--continue", "") == ("last", "newer", "older")
+    assert offered("replay", "") == offered("bundle", "") == ("last", "newer", "older")
     assert offered("report", "o") == offered("report.show", "o") == ("last", "newer", "older")
     assert offered("report.diff", "newer", "o") == ("last", "newer", "older")
     assert offered("report.diff", "newer", "older", "bui") == ("build",)
@@ -158,7 +158,7 @@ def test_no_candidate_means_anything_to_a_shell(tmp_path: Path) -> None:
     assert offered("verify", f"--repo={odd}", "") == ("xbuild-nvidia-cuda-1",)
     for name in ("$(id)", "a b", "`x`", "a;b", "a'b", "é"):
         (tmp_path / "state/xbtasks/runs" / name).mkdir(parents=True)
-    assert offered("matrix", "--continue", "") == ()
+    assert offered("matrix", "--continue", "") == ("last",)
 
 
 @given(

@@ -205,6 +205,11 @@ def test_what_has_nothing_in_common_is_not_called_the_same(
         (["report", "last", "--html", "{tmp}/none/x.html"], "there is no folder"),
         (["report.diff", "nope"], "no run 'nope'"),
         (["report.diff", "last~1", "last~9"], "there are not 10 runs"),
+        (
+            ["report.diff", "last"],
+            "there is one run to compare, 20260102-000000-bbbbbb, and no other is named",
+        ),
+        (["report.diff", "--after", "last~1"], "there is one run to compare, 20260101-000000-aaaaaa"),
     ],
 )
 def test_what_can_not_be_done_is_a_line_and_2(

@@ -91,6 +91,20 @@ def test_the_reason_tells_each_thing_once() -> None:
     assert result.reason == "the engine went away; nvidia.case1.mode"
 
 
+def test_the_reason_names_what_was_skipped_for_one_cause_together() -> None:
+    why = "nvidia.case1 failed: it is not taken to a card"
+    skipped = [replace(SKIPPED, id=f"nvidia.case{number}", reason=why) for number in (2, 3)]
+    result = replace(EMPTY, cases=(FAILED, *skipped))
+    assert result.reason == f"nvidia.case1.mode; nvidia.case2 and nvidia.case3 skipped: {why}"
+    elsewhere = replace(skipped[0], host="b")
+    lacking = replace(skipped[0], reason="needs 1 GPU, the host has 0")
+    apart = replace(EMPTY, cases=(skipped[0], elsewhere, lacking))
+    assert apart.reason == (
+        f"nvidia.case2 skipped: {why}; b: nvidia.case2 skipped: {why}; "
+        "nvidia.case2 skipped: needs 1 GPU, the host has 0"
+    )
+
+
 @given(st.lists(st.sampled_from(ExitCode)))
 def test_worst_exit_is_zero_only_where_something_passed_and_nothing_went_wrong(codes: list[ExitCode]) -> None:
     worst = worst_exit(codes)

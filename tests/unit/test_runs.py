@@ -12,7 +12,9 @@ import pytest
 from tests.unit.result_samples import OTHER, RESULT, STAGE
 from xbtasks.checks import Verdict
 from xbtasks.errors import UsageError
-from xbtasks.runs import find_run, past_runs
+from xbtasks.matrix.folder import NOTE
+from xbtasks.matrix.resuming import find_matrix
+from xbtasks.runs import find_folder, find_run, past_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,6 +148,14 @@ def test_a_run_is_found_by_what_people_type(four: Path, name: str, found: str) -
     assert run.name.endswith(found)
     assert run.result is not None
     assert run.result.verdict is Verdict.FAIL
+    assert find_folder(name.format(four=four), four) == run.directory
+
+
+def test_a_folder_is_found_without_a_result_too(four: Path) -> None:
+    assert find_folder("20260103", four).name == "20260103-000000-dddddd"
+    for name, said in (("nope", "no run 'nope'"), ("last~3", "there are not 4"), ("20260102", "of 2 runs")):
+        with pytest.raises(UsageError, match=said):
+            find_folder(name, four)
 
 
 @pytest.mark.parametrize(
@@ -178,3 +188,18 @@ def test_a_folder_of_the_current_directory_is_found_too(four: Path, monkeypatch:
 def test_no_runs_at_all_are_no_last_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run has a result"):
         find_run("last", tmp_path)
+
+
+def test_a_matrix_is_found_by_what_people_type(tmp_path: Path) -> None:
+    for name in ("20260101-000000-aaaaaa", "20260102-000000-bbbbbb"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / NOTE).write_text("{}")
+    (tmp_path / "20260103-000000-cccccc").mkdir()  # a run that is no matrix
+    for name in ("last", "20260102", "20260102-000000-bbbbbb", str(tmp_path / "20260102-000000-bbbbbb")):
+        assert find_matrix(name, tmp_path).name == "20260102-000000-bbbbbb"
+    for name in ("", "2026", "20260103", "20260103-000000-cccccc", "nope"):
+        with pytest.raises(UsageError, match="is no matrix") as refused:
+            find_matrix(name, tmp_path)
+        assert "20260102-000000-bbbbbb" in refused.value.hint
+    with pytest.raises(UsageError, match="is no matrix"):
+        find_matrix("last", tmp_path / "none")

@@ -32,15 +32,18 @@ _MAY_DIFFER: Final = frozenset(
 
 
 def find_matrix(name: str, runs: Path) -> Path:
-    """Return the folder of the matrix that ``name`` is the id or the path of.
+    """Return the folder of the matrix called ``name``: its id or the beginning of it, ``last``, or a folder.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or several.
     """
     given = Path(name) if os.sep in name or Path(name).is_dir() else runs / name
-    if is_matrix(given):
+    if name and is_matrix(given):
         return given.resolve()
     known = sorted(path.parent.name for path in runs.glob(f"*/{NOTE}"))
+    fitting = known[-1:] if name == "last" else [each for each in known if name and each.startswith(name)]
+    if len(fitting) == 1:
+        return (runs / fitting[0]).resolve()
     near = difflib.get_close_matches(name, known, n=3) or known[-3:]
     hint = f"there is {', '.join(near)}" if near else f"no matrix is kept in {runs}"
     raise UsageError(f"--continue: {name!a} is no matrix", hint=hint)

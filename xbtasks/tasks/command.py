@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xbtasks.reporting.console import Console
     from xbtasks.result import Result
 
-__all__ = ["BUSY_OK", "NO_THROTTLE", "OUTPUTS", "REDACT", "STAGE", "Call", "Option", "command"]
+__all__ = ["BUSY_OK", "NO_THROTTLE", "OUTPUTS", "REDACT", "RUN", "STAGE", "Call", "Option", "command"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ _PROJECT_FILE = SOURCE / "config/invoke.yaml" if SOURCE else None
 
 STAGE = Option("stage", "builder stage of the Dockerfile, as `inv stages` lists it", positional=True)
 """The positional that names a stage."""
+RUN = "a run's id or the beginning of it, last, last~1 or a folder"
+"""What names a past run, in the words of a flag's help."""
 NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves 15 s)", switch=True)
 """The switch that leaves out the rate of compute."""
 BUSY_OK = Option("busy_ok", "share a card with whoever computes on it", switch=True)

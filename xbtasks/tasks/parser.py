@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from invoke.exceptions import Exit, ParseError
 from invoke.parser import parser
+from invoke.program import Program
 from invoke.vendor.lexicon import Lexicon
 
 from xbtasks.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from invoke.parser.context import ParserContext
 
 __all__ = ["install"]
@@ -26,6 +29,10 @@ __all__ = ["install"]
 
 _ASKING: Final = frozenset({"explain"})
 """Tasks whose positional may be the name of a task: they tell about it."""
+
+
+_FEW: Final = 3
+"""How many tasks a hint names at most."""
 
 
 class _Value(str):
@@ -103,21 +110,23 @@ class _Machine(parser.ParseMachine):
         word = msg.removeprefix("No idea what '").removesuffix("' is!")
         if word == msg:
             raise Exit(f"error: {msg}", code=ExitCode.USAGE)
-        flag = word.startswith("-")
-        known = [str(name) for name in (self.context.flags if flag else self.contexts)]
-        near = difflib.get_close_matches(word, known)
-        kind = f"a flag of {self.context.name or 'the command'}" if flag else "a task"
-        where = "--help behind a task" if flag else "--list"
-        hint = f"did you mean {' or '.join(near)}?" if near else f"{where} shows what there is"
+        if not word.startswith("-"):
+            raise _no_task(word, self.contexts)
+        having = [str(name) for name, task in self.contexts.items() if word in task.flags]
+        near = difflib.get_close_matches(word, [str(name) for name in self.context.flags])
+        hint = f"did you mean {' or '.join(near)}?" if near else "--help behind a task shows what there is"
+        if having and len(having) <= _FEW and self.context.name:
+            hint = f"it is a flag of {' and '.join(having)}"
+        kind = f"a flag of {self.context.name or 'the command'}"
         raise Exit(f"error: {word!r} is not {kind}\n  {hint}", code=ExitCode.USAGE)
 
     def _strictly(self, action: Any, token: str) -> None:
         try:
             action(token)
         except ParseError as error:
-            raise Exit(f"{error}; write a file as --json=FILE", code=ExitCode.USAGE) from error
+            raise Exit(f"error: {error}; write a file as --json=FILE", code=ExitCode.USAGE) from error
         except ValueError as error:
-            raise Exit(f"{token!r}: {error}", code=ExitCode.USAGE) from error
+            raise Exit(f"error: {token!r}: {error}", code=ExitCode.USAGE) from error
 
 
 # The state machine library collects states per class and gives a subclass none of its base's.
@@ -129,7 +138,35 @@ def _spelt(flag: Any) -> str:
     return f"--{flag.name.strip('_').replace('_', '-')}"
 
 
+def _no_task(word: str, tasks: Iterable[str]) -> Exit:
+    """Return the error for a word that is no task, with what may have been meant."""
+    known = [str(name) for name in tasks]
+    near = [name for name in known if name.startswith(f"{word}.")] or difflib.get_close_matches(word, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else "--list shows what there is"
+    if word.startswith("xbuild-"):
+        hint = "a task takes one STAGE; matrix --stages takes several, with commas between"
+    return Exit(f"error: {word!r} is not a task\n  {hint}", code=ExitCode.USAGE)
+
+
+_LIST_FORMATS: Final = ("flat", "nested", "json")
 _invokes_own: Final = parser.Parser.parse_argv
+_invokes_cleanup: Final = Program.parse_cleanup
+
+
+def _parse_cleanup(self: Program) -> None:
+    """Do what Invoke's own help and list options ask for; a wrong word of theirs is wrong usage."""
+    form = str(self.args["list-format"].value)
+    if form not in _LIST_FORMATS:
+        accepted = ", ".join(_LIST_FORMATS)
+        raise Exit(f"error: --list-format {form!r}: {accepted} are accepted", code=ExitCode.USAGE)
+    try:
+        _invokes_cleanup(self)
+    except ParseError as error:
+        raise _no_task(str(self.args.help.value), self.parser.contexts) from error
+    except Exit as end:
+        if not end.message or end.code == ExitCode.USAGE:
+            raise
+        raise Exit(f"error: {end.message}", code=ExitCode.USAGE) from end
 
 
 def _parse_argv(self: parser.Parser, argv: list[str]) -> parser.ParseResult:
@@ -140,3 +177,4 @@ def install() -> None:
     """Make Invoke parse with the machine of this module; safe to call twice."""
     parser.ParseMachine = _Machine  # type: ignore[misc]
     parser.Parser.parse_argv = _parse_argv  # type: ignore[method-assign]
+    Program.parse_cleanup = _parse_cleanup  # type: ignore[method-assign]

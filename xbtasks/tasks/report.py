@@ -7,18 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.tasks.command import OUTPUTS, Call, Option, command
+from xbtasks.tasks.command import OUTPUTS, RUN, Call, Option, command
 
 if TYPE_CHECKING:
     from xbtasks.runs import PastRun
 
 __all__ = ["diff", "show"]
 
-_RUN = "a run's id or the beginning of it, last, last~1 or a folder"
-
 
 @command(
-    Option("run", f"{_RUN} (none: list the runs)", positional=True),
+    Option("run", f"{RUN} (none: list the runs)", positional=True),
     Option("limit", "how many runs to list, the newest first; 0 lists all (default 20)"),
     *OUTPUTS,
 )
@@ -53,8 +51,8 @@ def show(call: Call) -> ExitCode:
 
 
 @command(
-    Option("before", f"{_RUN} (default: last~1)", positional=True),
-    Option("after", f"{_RUN} (default: last)", positional=True),
+    Option("before", f"{RUN} (default: last~1)", positional=True),
+    Option("after", f"{RUN} (default: last)", positional=True),
     Option("markdown", "write the comparison to this file as GitHub's Markdown, for a pull request"),
     Option("exit_code", "end with 1 when something differs, as git diff does", switch=True),
 )
@@ -74,6 +72,11 @@ def diff(call: Call) -> ExitCode:
         find_run(call.text(name) or default, directory)
         for name, default in (("before", "last~1"), ("after", "last"))
     )
+    if before.directory == after.directory and not (call.text("before") and call.text("after")):
+        raise UsageError(
+            f"there is one run to compare, {after.name}, and no other is named",
+            hint="report.diff BEFORE AFTER; inv report lists the runs",
+        )
     _warn(after)
     if before.result is None or after.result is None:
         raise UsageError("a run without a result can't be compared")

@@ -7,7 +7,7 @@ from typing import Final
 from xbtasks.backends import BACKENDS
 from xbtasks.errors import ExitCode
 from xbtasks.knobs.table import Group
-from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, OUTPUTS, REDACT, STAGE, Call, Option, command
+from xbtasks.tasks.command import BUSY_OK, NO_THROTTLE, OUTPUTS, REDACT, RUN, STAGE, Call, Option, command
 
 __all__ = ["TASKS"]
 
@@ -107,7 +107,7 @@ def verify(call: Call) -> ExitCode:
     Option("changed", "only the stages that this branch touches, as inv changed tells", switch=True),
     Option("base", "what --changed compares with (default: origin/main, else what there is)"),
     Option("emit", "write the jobs for a CI engine and run nothing: github, gitlab or json"),
-    Option("continue_", "an earlier matrix, by id or folder: run only what has no verdict yet"),
+    Option("continue_", "an earlier matrix, as report names it: run only what has no verdict yet"),
     _REBUILD,
     _ADOPT,
     NO_THROTTLE,
@@ -126,9 +126,7 @@ def matrix(call: Call) -> ExitCode:
     return run_matrix(call)
 
 
-@command(
-    Option("directory", "an evidence directory, as a run names it at its end", positional=True), *OUTPUTS
-)
+@command(Option("directory", RUN, positional=True), *OUTPUTS)
 def replay(call: Call) -> ExitCode:
     """Judge a recorded run again, with no host."""
     from xbtasks.tasks.running import replay_directory
@@ -177,7 +175,7 @@ def demo(call: Call) -> ExitCode:
 
 
 @command(
-    Option("directory", "an evidence directory, as a run names it at its end", positional=True),
+    Option("directory", RUN, positional=True),
     Option("output", "the file to write (default: xbtasks-<run id>.tar.gz in the current directory)"),
     json=False,
 )

@@ -133,28 +133,33 @@ _NEXT = (
 
 def replay_directory(call: Call) -> ExitCode:
     """Judge the evidence of a directory again and print its result."""
-    directory = call.text("directory")
-    if not directory:
-        raise UsageError("no evidence directory is named", hint="a run names its own at its end")
     from xbtasks.matrix.folder import replay_folder
 
-    return finish(call, replay_folder(Path(directory), call.console))
+    return finish(call, replay_folder(_evidence(call), call.console))
 
 
 def bundle_directory(call: Call) -> ExitCode:
     """Pack the redacted evidence of a directory and say what was replaced."""
     from xbtasks.sharing import bundle
 
-    name = call.text("directory")
-    if not name:
-        raise UsageError("no evidence directory is named", hint="a run names its own at its end")
-    directory = Path(name).resolve()
+    directory = _evidence(call)
     file = Path(call.text("output") or f"xbtasks-{directory.name}.tar.gz")
     names = bundle(directory, file)
     call.console.say(f"{file}: the evidence of {directory.name}, {file.stat().st_size / 1024:.0f} KiB")
     call.console.say(f"  replaced: {', '.join(names) or 'nothing, it names nobody'}")
     call.console.say("  it replays to the same rows and verdict; look through it before you send it")
     return ExitCode.PASSED
+
+
+def _evidence(call: Call) -> Path:
+    """Return the folder of the run that was named."""
+    from xbtasks.runs import find_folder
+    from xbtasks.session import runs_directory
+
+    name = call.text("directory")
+    if not name:
+        raise UsageError("no run is named", hint="last names the newest; inv report lists them")
+    return find_folder(name, runs_directory())
 
 
 def named_stages(call: Call) -> list[Stage]:

@@ -127,12 +127,12 @@ def _refs(_task: str, given: Mapping[str, str]) -> Iterable[str]:
     return os.fsdecode(Git(_repo(_settings(given))).tell(*words)).splitlines()
 
 
-def _runs(task: str, _given: Mapping[str, str]) -> Iterable[str]:
-    """Return the newest runs first: their folders, or their ids where those are taken too."""
+def _runs(_task: str, _given: Mapping[str, str]) -> Iterable[str]:
+    """Return the ids of the newest runs, the newest first."""
     from xbtasks.session import runs_directory
 
     runs = sorted(runs_directory().iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    return [str(path) if task in ("replay", "bundle") else path.name for path in runs[:_NEWEST]]
+    return [path.name for path in runs[:_NEWEST]]
 
 
 def _reported(task: str, given: Mapping[str, str]) -> Iterable[str]:
@@ -161,10 +161,10 @@ _SOURCES: Final[Mapping[str, _Source]] = {
     "gpus": _auto,
     "base": _refs,
     "emit": _emitted,
-    "continue": _runs,
+    "continue": _reported,
     "run": _reported,
     "before": _reported,
     "after": _reported,
-    "directory": _runs,
+    "directory": _reported,
     "name": _topics,
 }
