@@ -173,8 +173,9 @@ def test_a_file_that_was_deleted_is_gone_from_the_context_and_the_image(place: W
         (("nvidia.case1", STAGE), "inv build"),
         (("verify", STAGE, "--cases", "4"), "--cases"),
         (("verify", STAGE, "--cases", "1", "--platform", "linux/riscv64"), "linux/riscv64"),
-        (("replay",), "no evidence directory"),
-        (("replay", "/nonexistent"), "no evidence of a run"),
+        (("replay",), "no run is named"),
+        (("replay", "/nonexistent"), "there is no folder"),
+        (("replay", "/"), "no evidence of a run"),
         (("stages", "--backend", "amd"), "no backend"),
     ],
 )
