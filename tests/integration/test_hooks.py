@@ -70,8 +70,8 @@ def test_a_push_that_touches_a_stage_is_told_and_goes_through(repo: Repository) 
     touch(repo)
     said = push(repo)
     assert said == (
-        f"xbtasks: this branch touches builder stages; to verify them, in {PROJECT}:\n"
-        "  inv verify xbuild-nvidia-cuda-12"
+        f"xbtasks: this branch touches builder stages; to verify them, in {repo.folder}:\n"
+        f"  {PROJECT}/xb verify xbuild-nvidia-cuda-12"
     )
     assert repo.git("rev-parse", "origin/branch") == repo.git("rev-parse", "HEAD")
 
@@ -81,7 +81,7 @@ def test_a_hook_that_blocks_holds_the_push_back(repo: Repository) -> None:
     push(repo)
     touch(repo)
     said = push(repo, code=1)
-    assert "  inv verify xbuild-nvidia-cuda-12\nxbtasks: the push is refused; git push --no-verify" in said
+    assert "/xb verify xbuild-nvidia-cuda-12\nxbtasks: the push is refused; git push --no-verify" in said
     assert repo.git("rev-parse", "origin/branch") != repo.git("rev-parse", "HEAD")
     push(repo, "--no-verify", "origin", "HEAD")
     assert repo.git("rev-parse", "origin/branch") == repo.git("rev-parse", "HEAD")
@@ -147,7 +147,7 @@ def test_a_linked_work_tree_has_the_hooks_of_its_repository(repo: Repository, tm
     tree = Repository(tmp_path / "tree")
     assert inv(repo, "hooks.install", folder=tree.folder).out.startswith(f"{repo.folder}/.git/hooks/pre-push")
     touch(tree)
-    assert "inv verify xbuild-nvidia-cuda-12" in push(tree)
+    assert f", in {tree.folder}:\n  {PROJECT}/xb verify xbuild-nvidia-cuda-12" in push(tree)
     assert push(repo) == ""
 
 
@@ -163,7 +163,15 @@ def test_a_checkout_below_the_top_is_found_from_the_hook(tmp_path: Path) -> None
     assert inv(outer, "hooks.install", folder=outer.folder / "in $(id)").code == 0
     outer.edit(f"in $(id)/{DOCKERFILE}", "RUN b", "RUN c")
     outer.commit()
-    assert "inv verify xbuild-nvidia-cuda-12" in push(outer)
+    said = push(outer)
+    assert said == (
+        f"xbtasks: this branch touches builder stages; to verify them, in {outer.folder}/in $(id):\n"
+        f"  {PROJECT}/xb verify xbuild-nvidia-cuda-12 --repo=."
+    )
+    place, _, line = said.partition(", in ")[2].partition(":\n")
+    typed = line.replace("verify xbuild-nvidia-cuda-12", "changed")
+    done = subprocess.run(["sh", "-c", typed], cwd=place, capture_output=True, text=True)
+    assert "xbuild-nvidia-cuda-12" in done.stdout, done.stderr
 
 
 class TestHooksPath:
@@ -171,7 +179,7 @@ class TestHooksPath:
         repo.git("config", "core.hooksPath", ".hooks")
         assert inv(repo, "hooks.install").out.startswith(f"{repo.folder}/.hooks/pre-push installed")
         touch(repo)
-        assert "inv verify" in push(repo)
+        assert "xb verify" in push(repo)
 
     def test_one_for_all_repositories_is_refused(self, repo: Repository, tmp_path: Path) -> None:
         (tmp_path / "gitconfig").write_text(f"[core]\n\thooksPath = {tmp_path}/shared\n")
