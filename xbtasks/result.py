@@ -23,6 +23,7 @@ __all__ = [
     "error_result",
     "merge",
     "started",
+    "verdict_of",
     "worst_exit",
 ]
 
@@ -97,7 +98,7 @@ class Result:
     @property
     def verdict(self) -> Verdict:
         """The verdict that the exit code stands for."""
-        return _VERDICTS[self.exit_code]
+        return verdict_of(self.exit_code)
 
     @property
     def reason(self) -> str:
@@ -150,6 +151,11 @@ _VERDICTS = {
     ExitCode.CANNOT_JUDGE: Verdict.ERROR,
     ExitCode.INTERRUPTED: Verdict.ERROR,
 }
+
+
+def verdict_of(code: ExitCode) -> Verdict:
+    """Return the verdict that an exit code stands for."""
+    return _VERDICTS[code]
 
 
 def worst_exit(codes: Iterable[ExitCode]) -> ExitCode:

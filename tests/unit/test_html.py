@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from tests.unit.result_samples import EMPTY, HOSTILE, OTHER, RESULT, RESULTS, STAGE, hostile
 from xbtasks.checks import Verdict
+from xbtasks.errors import ExitCode
 from xbtasks.reporting.html import render
 from xbtasks.reporting.markup import Markup, element, visible
+from xbtasks.reporting.pagetables import error_note
 from xbtasks.result import merge
 
 if TYPE_CHECKING:
@@ -228,3 +230,10 @@ def test_a_host_where_only_the_build_failed_is_not_shown_as_passed() -> None:
     )
     words = re.findall(r"<summary><span class=\"status (\w+)\"", section_of(render(two), "overview"))
     assert words == ["fail", "fail"]
+
+
+@pytest.mark.parametrize("code", [code for code in ExitCode if code is not ExitCode.PASSED])
+def test_what_stands_beside_the_cases_has_the_verdict_of_its_exit_code(code: ExitCode) -> None:
+    note = error_note(code, "why")
+    shown = {word for word in ("PASS", "FAIL", "ERROR", "SKIP") if word in note}
+    assert shown == {replace(EMPTY, errors=((code, "why"),)).verdict}

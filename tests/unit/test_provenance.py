@@ -97,7 +97,12 @@ def test_what_was_built_is_recorded_and_read_back(tmp_path: Path, engine: Path) 
         ("", makes(ONE, ""), 0, set()),
         (f"{ONE} {INPUTS}", makes(ONE, told=TWO), 0, set()),
         ("", makes(ONE) + "; exit 1", 1, {ONE}),  # the image is there all the same
-        ("", f"echo '{ONE} {INPUTS}' >\"$1/image\"; exit 1", 1, {ONE}),
+        ("", f"echo '{ONE} {INPUTS}' >\"$1/image\"; kill -9 $$", 137, {ONE}),  # before it could say so
+        # somebody tagged an image that inherits our labels meanwhile
+        ("", makes(ONE, told=TWO), 0, set()),
+        (f"{TWO} {INPUTS}", makes(ONE, told=TWO), 0, set()),
+        ("", f"echo '{ONE} {INPUTS}' >\"$1/image\"; exit 1", 1, set()),
+        (f"{TWO} {INPUTS}", f"echo '{ONE} {INPUTS}' >\"$1/image\"; exit 1", 1, set()),
     ],
 )
 def test_only_what_this_build_made_is_recorded(

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 from xbtasks.checks import Status, Verdict
-from xbtasks.errors import ExitCode
 from xbtasks.places import places
-from xbtasks.result import started
+from xbtasks.result import started, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from xbtasks.checks import CaseReport, Check
+    from xbtasks.errors import ExitCode
     from xbtasks.places import Place
     from xbtasks.result import BuildRecord, Result
 
@@ -29,9 +29,6 @@ _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 """What XML 1.0 forbids, even as a character reference (section 2.2)."""
 
 _TAGS: Final = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIP: "skipped"}
-
-_WORDS: Final = {ExitCode.FAILED: Verdict.FAIL, ExitCode.SKIPPED: Verdict.SKIP}
-"""What an error beside the cases counts as, by its exit code; all others as ERROR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +119,7 @@ def _case_test(case: CaseReport) -> _Test:
 
 def _error_test(name: str, code: ExitCode, text: str) -> _Test:
     """Return what could not be done; its name is the same from run to run, so that readers can follow it."""
-    verdict = _WORDS.get(code, Verdict.ERROR)
-    return _Test("run", name, verdict, text, code.name)
+    return _Test("run", name, verdict_of(code), text, code.name)
 
 
 def _suite_element(suite: _Suite, number: int, result: Result) -> ET.Element:

@@ -6,15 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.checks import Status, Verdict
-from xbtasks.errors import ExitCode
 from xbtasks.places import case_numbers
 from xbtasks.reporting.markup import Markup, element, join
+from xbtasks.result import verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from xbtasks.checks import CaseReport, Check
     from xbtasks.elf.summary import ElfSummary
+    from xbtasks.errors import ExitCode
     from xbtasks.places import Place
     from xbtasks.result import ArtifactRecord, BuildRecord
 
@@ -53,8 +54,7 @@ def section(title: str, anchor: str, *children: str) -> Markup:
 
 def error_note(code: ExitCode, text: str) -> Markup:
     """Return a line about something that could not be done, beside the cases."""
-    verdict = Verdict.FAIL if code is ExitCode.FAILED else Verdict.ERROR
-    return element("li", signed(verdict), element("span", text, class_="text"))
+    return element("li", signed(verdict_of(code)), element("span", text, class_="text"))
 
 
 def place_notes(found: Sequence[Place]) -> Iterator[Markup]:

@@ -11,11 +11,15 @@ shift 4
 named() {
   "$engine" image inspect --format '{{.Id}} {{with .Config}}{{index .Labels "xbtasks.inputs"}}{{end}}' -- "$tag" 2>/dev/null
 }
-# What the tag names now is of this build if it bears its inputs and the build says so, or if it is new.
+# What the tag names now is of this build if it bears its inputs and the build says so. One that was stopped may
+# not have come to say anything: there it is if it is new. Labels alone prove nothing, others inherit them.
 note() {
   now=$(named)
   id=${now%% *}
-  [ "$now" = "$id $inputs" ] && { [ "$now" != "$before" ] || grep -qF "\"$id\"" "$metadata"; } || return 0
+  [ "$now" = "$id $inputs" ] || return 0
+  if [ -s "$metadata" ]; then
+    grep -qF "\"$id\"" "$metadata" || return 0
+  elif [ "$1" -le 128 ] || [ "$now" = "$before" ]; then return 0; fi
   umask 077
   mkdir -p "$base/.built" || return 0
   record=$base/.built/${id#sha256:}
@@ -24,12 +28,12 @@ note() {
 metadata=$(mktemp) || exit 96
 trap 'rm -f "$metadata"' EXIT
 before=$(named)
-trap 'trap "" HUP INT TERM; kill -TERM "$child" 2>/dev/null; wait "$child"; note; exit 143' HUP INT TERM
+trap 'trap "" HUP INT TERM; kill -TERM "$child" 2>/dev/null; wait "$child"; note 143; exit 143' HUP INT TERM
 "$@" --metadata-file "$metadata" >&2 &
 child=$!
 wait "$child"
 status=$?
 trap '' HUP INT TERM
-note
+note "$status"
 cat "$metadata"
 exit "$status"
