@@ -29,6 +29,7 @@ __all__ = [
     "HostUnreachable",
     "Interrupted",
     "LostReply",
+    "OutputLost",
     "Refused",
     "UsageError",
     "XbError",
@@ -102,3 +103,7 @@ class Interrupted(XbError):
     """Ctrl-C or SIGTERM."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+class OutputLost(BrokenPipeError):
+    """Our own text can't be written, to a full disk for one: as with a closed pipe, nobody can read on."""

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,6 @@ from xbtasks.tasks.command import STAGE, Call, Option, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 assert tasks.ns is not None  # importing the package installs the parser and the executor
 
@@ -320,3 +320,13 @@ def test_who_reads_a_list_or_help_may_stop(arguments: tuple[str, ...]) -> None:
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("words", [["knobs"], ["report"], ["explain"]])
+def test_output_that_can_not_be_written_is_a_line_and_no_internal_error(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "xbtasks", *words], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 4
+    assert done.stderr == "error: the output can't be written: No space left on device\n"

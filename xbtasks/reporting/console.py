@@ -9,6 +9,7 @@ import threading
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, TextIO
 
+from xbtasks.errors import OutputLost
 from xbtasks.reporting.progress import BuildProgress
 from xbtasks.reporting.text import one_line
 
@@ -63,8 +64,13 @@ class Console:
         if self._screen is not None:
             self._screen.say(text)
             return
-        with self._writing:  # print writes a line's end apart
-            print(text, file=self.out, flush=True)
+        try:
+            with self._writing:  # print writes a line's end apart
+                print(text, file=self.out, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputLost(error.errno, error.strerror) from error
 
     @property
     def can_ask(self) -> bool:

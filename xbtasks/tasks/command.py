@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from invoke.tasks import Task
 
-from xbtasks.errors import ExitCode, Interrupted, UsageError, XbError
+from xbtasks.errors import CannotJudge, ExitCode, Interrupted, OutputLost, UsageError, XbError
 from xbtasks.knobs.table import KNOBS, Group, knobs_for
 from xbtasks.source import SOURCE
 from xbtasks.tasks.executor import report_exit, user_file
@@ -292,8 +292,10 @@ def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
         return _failed(call, Interrupted("interrupted"))
     except XbError as error:
         return _failed(call, error)
-    except BrokenPipeError:
-        # The reader of our output went away, as `head` does; nobody is left to tell.
+    except BrokenPipeError as error:
+        # The reader of our output went away, as `head` does: nobody is left to tell. A full disk is told.
+        if isinstance(error, OutputLost):
+            _print_error(CannotJudge(f"the output can't be written: {error.strerror}"))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.CANNOT_JUDGE
     except Exception as error:  # noqa: BLE001 - the last line of defence: never a verdict, never silent
