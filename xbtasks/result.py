@@ -177,9 +177,11 @@ def merge(results: Iterable[Result], *, run: str, command: str, evidence: str) -
         engine=", ".join(dict.fromkeys(part.engine for part in parts if part.engine)),
         simulated=any(part.simulated for part in parts),
         preflight=tuple(dict.fromkeys(row for part in parts for row in part.preflight)),
-        builds=tuple(replace(each, host=part.host) for part in parts for each in part.builds),
-        cases=tuple(replace(each, host=part.host) for part in parts for each in part.cases),
-        artifacts=tuple(replace(each, host=part.host) for part in parts for each in part.artifacts),
+        builds=tuple(replace(each, host=each.host or part.host) for part in parts for each in part.builds),
+        cases=tuple(replace(each, host=each.host or part.host) for part in parts for each in part.cases),
+        artifacts=tuple(
+            replace(each, host=each.host or part.host) for part in parts for each in part.artifacts
+        ),
         errors=tuple(
             (code, f"{part.host}: {text}" if several else text)
             for part in parts

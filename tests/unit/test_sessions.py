@@ -4,17 +4,19 @@ import json
 import multiprocessing
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.workplace import DOCKERFILE, SAMPLE, make_checkout
-from xbtasks.checks import CaseReport, Check, Status, Verdict
+from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of
 from xbtasks.errors import ExitCode, UsageError
 from xbtasks.matrix.folder import read_note
 from xbtasks.matrix.model import Unit
 from xbtasks.matrix.turns import turn_of_processes
-from xbtasks.result import Result, error_result
+from xbtasks.places import places
+from xbtasks.result import Result, error_result, merge
 from xbtasks.sessions import (
     FIELD_STAGES,
     case_cells,
@@ -88,6 +90,7 @@ def test_the_sessions_of_one_nox_share_a_folder(monkeypatch: pytest.MonkeyPatch,
 
 
 STAGE = "xbuild-nvidia-cuda-13"
+FOUND = [("gpu-1", Verdict.PASS), ("gpu-2", Verdict.FAIL)]
 ROW = (Check("nvidia.case1.mode", Status.PASS, "0644"),)
 
 
@@ -122,6 +125,16 @@ def test_what_sessions_found_is_put_together(tmp_path: Path, capsys: pytest.Capt
     note = read_note(tmp_path)
     assert note.units == (Unit("local", STAGE, (1,), "a"), Unit("local", STAGE, (2,), "b"))
     assert json.loads((tmp_path / "result.json").read_text())["exit_code"] == ExitCode.CANNOT_JUDGE
+
+
+def test_a_matrix_of_several_hosts_keeps_them_apart(tmp_path: Path) -> None:
+    parts = [replace(result(1, verdict, "", exit_code_of(verdict)), host=host) for host, verdict in FOUND]
+    session(tmp_path, "matrix", merge(parts, run="m", command="matrix", evidence=""), run=False)
+    session(tmp_path, "a", result(1, Verdict.PASS))
+    found = put_together(tmp_path)
+    assert found is not None
+    assert [(case.host, case.verdict) for case in found.cases] == [("local", Verdict.PASS), *FOUND]
+    assert len(places(found)) == 3
 
 
 def test_a_session_that_was_killed_is_missed_among_those_that_passed(tmp_path: Path) -> None:
