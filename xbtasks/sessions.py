@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, MutableMapping
     from pathlib import Path
 
+    from xbtasks.matrix.model import NotRun
     from xbtasks.result import Result
 
 __all__ = [
@@ -147,7 +148,7 @@ def close_group(folder: Path) -> None:
 def put_together(folder: Path) -> Result | None:
     """Return one result of the runs in ``folder`` and write it there; None where there are none.
 
-    Runs of one stage can be judged again together (``inv replay``).
+    Runs of one stage can be judged again together (``inv replay``), where the others stand as not judged.
     """
     import json
     from dataclasses import replace
@@ -177,6 +178,7 @@ def put_together(folder: Path) -> Result | None:
             cases = tuple(int(case.id.rpartition("case")[2]) for case in result.cases)
             units.append(Unit(result.host, stages[0], cases, name))
     if units:
+        judged = {unit.folder for unit in units}
         note = MatrixNote(
             run=folder.name,
             command="nox",
@@ -184,10 +186,29 @@ def put_together(folder: Path) -> Result | None:
             cases=tuple(sorted({case for unit in units for case in unit.cases})),
             hosts=tuple(dict.fromkeys(unit.host for unit in units)),
             units=tuple(units),
+            not_run=tuple(
+                _not_judged_again(name, results.get(name))
+                for name in (*results, *_lost(folder, results))
+                if name not in judged
+            ),
         )
         write_note(folder, note)
     write_atomically(str(folder / "result.json"), json.dumps(found.to_json(), indent=1) + "\n")
     return found
+
+
+def _not_judged_again(name: str, result: Result | None) -> NotRun:
+    """Return how a session that isn't one run of one stage stands where the others are judged again."""
+    from xbtasks.checks import Verdict
+    from xbtasks.matrix.model import Cell, NotRun
+    from xbtasks.result import verdict_of
+
+    cell = Cell("", name, 0)
+    if result is None:
+        return NotRun(cell, Verdict.ERROR, "it left no result", ExitCode.CANNOT_JUDGE)
+    if result.exit_code is ExitCode.PASSED:
+        return NotRun(cell, Verdict.SKIP, "it passed; it is not judged again here", ExitCode.SKIPPED)
+    return NotRun(cell, verdict_of(result.exit_code), result.reason, result.exit_code)
 
 
 def _lost(folder: Path, results: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from tests.workplace import DOCKERFILE, SAMPLE, make_checkout
 from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.matrix.folder import read_note
+from xbtasks.matrix.folder import read_note, replay_matrix
 from xbtasks.matrix.model import Unit
 from xbtasks.matrix.turns import turn_of_processes
 from xbtasks.places import places
@@ -135,6 +135,34 @@ def test_a_matrix_of_several_hosts_keeps_them_apart(tmp_path: Path) -> None:
     assert found is not None
     assert [(case.host, case.verdict) for case in found.cases] == [("local", Verdict.PASS), *FOUND]
     assert len(places(found)) == 3
+
+
+def test_what_is_judged_again_is_no_better_than_it_was(tmp_path: Path) -> None:
+    passed = result(1, Verdict.PASS)
+    others = {
+        "failed": merge(
+            [replace(result(1, v, "", exit_code_of(v)), host=h) for h, v in FOUND],
+            run="",
+            command="",
+            evidence="",
+        ),
+        "passed": merge([replace(passed, host=h) for h in "ab"], run="", command="", evidence=""),
+        "refused": error_result("verify", UsageError("bad --mem")),
+        "killed": None,
+    }
+    for name, other in others.items():
+        folder = tmp_path / name
+        session(folder, "a", passed)
+        if other is None:
+            (folder / name).mkdir()
+        else:
+            session(folder, name, other, run=False)
+        before = put_together(folder)
+        again = replay_matrix(folder, lambda _: passed)
+        assert before is not None
+        assert again.exit_code is before.exit_code, name
+        assert [case.verdict for case in again.cases if case.stage == STAGE] == [Verdict.PASS]
+        assert name in {case.stage for case in again.cases}
 
 
 def test_a_session_that_was_killed_is_missed_among_those_that_passed(tmp_path: Path) -> None:
