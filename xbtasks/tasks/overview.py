@@ -38,7 +38,10 @@ def _list(program: Program) -> None:
         if chosen:
             print(f"{title}:\n")
             program.print_columns([(name.ljust(width), left.pop(name)) for name in chosen])
-    print(f"{program.binary_names[-1]} TASK --help shows its flags; a STAGE is one that `stages` lists.")
+    typed = program.binary_names[-1]
+    if typed != "inv":
+        print(f"Where a message says inv TASK, {typed} TASK is the same.")
+    print(f"{typed} TASK --help shows its flags; a STAGE is one that `stages` lists.")
 
 
 def _is(name: str, member: str) -> bool:
