@@ -88,10 +88,16 @@ def perform(plan: RunPlan, tools: Tools, empty: Result) -> Result:
         )
         if plan.stages and facts.engine_problem:
             raise EngineDown(f"the container engine can't be used: {facts.engine_problem}")
+        gone: XbError | None = None
         for stage in _chosen(plan, tools, facts):
-            result, gone = _with_stage(result, plan, tools, stage, facts)
             if gone is not None:
-                raise gone
+                job = StageJob(tools, plan, stage, facts)
+                job.give_up(gone, "not reached: ")
+                result = replace(result, cases=result.cases + tuple(job.cases))
+            else:
+                result, gone = _with_stage(result, plan, tools, stage, facts)
+        if gone is not None:
+            raise gone
     except XbError as error:
         result = _with_error(result, error)
     return result

@@ -94,14 +94,14 @@ class StageJob:
             staged = self._staged(artifacts, staged, platform)
             self._judge(self._plan.cases, Subject(artifacts, staged, platform, self._recorded))
 
-    def give_up(self, error: XbError) -> None:
-        """Turn ``error`` into a report for each case that it left without one."""
+    def give_up(self, error: XbError, what: str = "") -> None:
+        """Turn ``error`` into a report for each case that it left without one; ``what`` leads the reason."""
         skipped = isinstance(error, BuildFailed)
         if skipped:
             self.builds.append(BuildRecord(self._stage.stage, "failed", error.message, self._seconds))
         verdict = Verdict.SKIP if skipped else Verdict.ERROR
         code = ExitCode.SKIPPED if skipped else error.exit_code
-        reason = f"the build failed: {error.message}" if skipped else str(error)
+        reason = f"the build failed: {error.message}" if skipped else f"{what}{error}"
         for number in self._plan.cases[len(self.cases) :]:
             case = self._stage.backend.case(number)
             if case is not None:

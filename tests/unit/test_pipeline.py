@@ -616,7 +616,10 @@ def test_a_lost_host_or_an_interrupt_ends_the_run_and_keeps_what_was_found(
     assert [(case.stage, case.verdict) for case in result.cases] == [
         (THIRTEEN.stage, Verdict.PASS),
         (TWELVE.stage, Verdict.ERROR),
+        (later.stage, Verdict.ERROR),
     ]
+    assert [case.exit_code for case in result.cases] == [0, code, code]
+    assert result.cases[2].reason == f"not reached: {error}"
     assert result.exit_code == code
 
 
