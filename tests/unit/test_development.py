@@ -12,7 +12,8 @@ def test_files_of_tests_run_side_by_side(
     monkeypatch: pytest.MonkeyPatch, cores: int | None, processes: str
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    assert side_by_side(["-k", "frame", "--no-header"]) == ("-n", processes, "--dist", "loadfile")
+    options = side_by_side(["-k", "frame", "--no-header"])
+    assert options == ("-n", processes, "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 @pytest.mark.parametrize("words", [["-n0"], ["-n", "3"], ["--numprocesses=2"], ["--pdb"]])

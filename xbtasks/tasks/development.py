@@ -22,8 +22,11 @@ _MOST = 4
 
 def side_by_side(words: Sequence[str]) -> tuple[str, ...]:
     """Return the options that let pytest run files side by side, unless ``words`` say how many."""
-    told = any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in words)
-    return () if told else ("-n", str(min(os.cpu_count() or 1, _MOST)), "--dist", "loadfile")
+    if any(word.startswith(("-n", "--numprocesses", "--pdb")) for word in words):
+        return ()
+    # in their order: the end-to-end tests, which take longest, first
+    count = min(os.cpu_count() or 1, _MOST)
+    return ("-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 def run_tests(options: str) -> ExitCode:
