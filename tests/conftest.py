@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-for engine_of_ours in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITLAB_CI"):
-    os.environ.pop(engine_of_ours, None)  # what a CI engine is told is tested where a test asks for it
+# What a CI engine is told and how wide a terminal is are tested where a test asks for it.
+for variable in ("COLUMNS", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITLAB_CI", "LINES"):
+    os.environ.pop(variable, None)
+# Whoever started the tests may ignore these, and so would all that they start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 set_hypothesis_home_dir(PROJECT / ".venv/.cache/hypothesis")
 
 

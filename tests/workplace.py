@@ -154,9 +154,9 @@ class Workplace:
         return self.run(program("inv"), *arguments, **changes)
 
     def start(self, *arguments: str, **changes: str | None) -> subprocess.Popen[bytes]:
-        """Start stock Invoke and return at once. Ctrl-C reaches it, whatever this process ignores."""
+        """Start stock Invoke and return at once."""
         return subprocess.Popen(
-            [sys.executable, "-c", _TAKES_INTERRUPTS, program("inv"), *arguments],
+            [program("inv"), *arguments],
             cwd=PROJECT,
             env=self.environment(**changes),
             stdin=subprocess.DEVNULL,
@@ -233,11 +233,6 @@ class Workplace:
             for path in root.glob(pattern)
         ]
         return [*names.split(), *unfinished]
-
-
-_TAKES_INTERRUPTS = (
-    "import os, signal, sys; signal.signal(2, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-)
 
 
 def _read_until(terminal: int, text: bytes) -> bytes:
