@@ -38,6 +38,7 @@ PROJECT: Final = Path(__file__).resolve().parents[1]
 SAMPLE: Final = PROJECT / "xbtasks/sim/operator"
 DOCKERFILE: Final = "pack/gpustack-operator/Dockerfile"
 BASE: Final = "xbtasks-sim/base:1"
+_OURS: Final = ("XB_", "XBTASKS_")
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class Workplace:
 
     def environment(self, **changes: str | None) -> dict[str, str]:
         """Return the environment of a command; a change to None takes a variable away."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("XB_")}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
         wanted: dict[str, str | None] = {**kept, **self.variables, **changes}
         return {name: value for name, value in wanted.items() if value is not None}
 

@@ -116,7 +116,7 @@ def test_a_question_is_read_whole_and_answered_below_the_lines(place: Workplace)
     body = f'case "$*" in *info*) "$REAL" "$@" | sed {strip};; *) exec "$REAL" "$@";; esac'
     done = place.on_screen(
         *("verify", "xbuild-nvidia-cuda-13", "--cases", "2"),
-        question="Go on? [y/N]",
+        question="Go on? [y/N] ",
         keys="n\n",
         PATH=place.shim("docker", body),
         TERM="xterm",
