@@ -11,7 +11,7 @@ mkdir "$dir" "$dir/source"
 cp -p "$library" "$dir/library.so"
 printf '%s\n' "$preload" >"$dir/ld.so.preload"
 read -r sent
-base64 -d >"$dir/source.tar.gz"
+base64 -d >"$dir/source.tar.gz" || : # the digest decides
 found=$(sha256sum <"$dir/source.tar.gz")
 [ "${found%% *}" = "$sent" ] || { echo "the probe's sources were corrupt when they arrived" >&2; exit 65; }
 tar -xzf "$dir/source.tar.gz" -C "$dir/source"

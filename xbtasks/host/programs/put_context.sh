@@ -8,7 +8,7 @@ tmp=$(mktemp -d "${dir%/*}/.incoming.XXXXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 143' HUP INT TERM
 read -r sent
-base64 -d >"$tmp/context.tar.gz"
+base64 -d >"$tmp/context.tar.gz" || : # the digest decides
 found=$(sha256sum <"$tmp/context.tar.gz")
 found=${found%% *}
 [ "$found" = "$sent" ] || { echo "it was corrupt when it arrived: sha256 $found, sent $sent" >&2; exit 65; }
