@@ -158,13 +158,16 @@ def test_a_context_arrives_as_it_is_and_readable_by_every_user(tree: Path, tmp_p
     assert [path.name for path in target.parent.iterdir()] == [DIGEST]
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "another digest", "nothing", "text in front"])
+@pytest.mark.parametrize(
+    "damage", ["cut", "flipped", "no base64", "another digest", "nothing", "text in front"]
+)
 def test_a_context_that_did_not_arrive_whole_is_not_there(tree: Path, tmp_path: Path, damage: str) -> None:
     data = packed(listed(tree))
     digest, body = hashlib.sha256(data).hexdigest().encode(), base64.encodebytes(data)
     payload = {
         "cut": digest + b"\n" + body[: len(body) // 2 // 4 * 4],
         "flipped": digest + b"\n" + base64.encodebytes(data[:-9] + b"x" + data[-8:]),
+        "no base64": digest + b"\n" + body[:40] + b"`" + body[41:],
         "another digest": b"0" * 64 + b"\n" + body,
         "nothing": b"",
         "text in front": b"Welcome to the host\n" + digest + b"\n" + body,
@@ -173,6 +176,7 @@ def test_a_context_that_did_not_arrive_whole_is_not_there(tree: Path, tmp_path: 
     sections = context.send_step(str(target), StreamPayload.of(BytesIO(), unseen), 60).sections
     answer = send(Step("context", sections, payload))
     assert not answer.ok
+    assert damage == "nothing" or "it was corrupt when it arrived" in answer.error_text
     assert not any(target.parent.iterdir())
 
 

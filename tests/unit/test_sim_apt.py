@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xbtasks.sim.apt import IndexTarget, choose_repository, own_settings, parse_index_targets
 
-URI = "http://mirror.example/debian/"
+URI = "http://mirror.example/packages/"
 
 
 def target(release: str, *, uri: str = URI, component: str = "main") -> IndexTarget:
