@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import tarfile
 import tempfile
 from contextlib import suppress
@@ -45,8 +44,12 @@ def redact_in_place(directory: Path) -> Result:
     with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as folder:
         fresh = Path(folder) / directory.name
         result = _redacted(directory, fresh)
-        shutil.rmtree(directory)
-        fresh.rename(directory)
+        plain = directory.rename(Path(folder) / "plain")
+        try:
+            fresh.rename(directory)
+        except BaseException:
+            plain.rename(directory)  # whatever happens, one of the two is there
+            raise
     return replace(result, evidence=str(directory))
 
 
