@@ -13,8 +13,21 @@ if TYPE_CHECKING:
 
     from tests.markdown import Page
 
-__all__ = ["commands", "copy_project", "write_files"]
+__all__ = ["FOLLOWED", "commands", "copy_project", "write_files"]
 
+# The commands that are run, by the name in their mark. A name has one test, which runs them for these pages.
+FOLLOWED: Final = {
+    "demo": ("README.md", "docs/guides/first-run.md"),
+    "first": ("docs/guides/first-run.md",),
+    "sim": tuple(f"docs/guides/{name}.md" for name in ("ci", "fleet", "evidence-and-bugs", "writing-a-case")),
+    "ssh": ("docs/guides/remote-host.md",),
+    "toy": ("docs/guides/adding-a-backend.md",),
+    "branch": ("docs/guides/ci.md",),
+    "nodes": ("docs/guides/fleet.md",),
+    "nox": ("docs/guides/fleet.md",),
+    "tools": ("docs/guides/beside-the-operator.md",),
+    "locks": ("CONTRIBUTING.md",),
+}
 _PARTS: Final = ("xbtasks", "config", "tasks.py")
 
 

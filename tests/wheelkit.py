@@ -16,7 +16,7 @@ from tests.workplace import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Installed", "build", "install", "tracked_files"]
+__all__ = ["Installed", "build", "copy_files", "install", "tracked_files"]
 
 
 def tracked_files() -> tuple[Path, ...]:
@@ -40,12 +40,17 @@ def tracked_files() -> tuple[Path, ...]:
     return tuple(name for name in names if (PROJECT / name).is_file())
 
 
+def copy_files(files: Iterable[Path], folder: Path) -> None:
+    """Copy ``files`` of this checkout to a clean one in ``folder``."""
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, folder / name)
+
+
 def build(files: Iterable[Path], folder: Path) -> Path:
     """Copy ``files`` to a clean checkout in ``folder``, and return the wheel built of its sdist, offline."""
     source, target = folder / "source", folder / "dist"
-    for name in files:
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(PROJECT / name, source / name)
+    copy_files(files, source)
     run([sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target)], source)
     assert len(list(target.glob("*.tar.gz"))) == 1
     (wheel,) = target.glob("*.whl")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.guides import FOLLOWED, commands
+from tests.markdown import read_page
 from tests.workplace import PROJECT
 from xbtasks.sessions import FIELD_STAGES
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.engine
+
+# what the README and the first guide say to type first
+(DEMO,) = {tuple(commands(read_page(PROJECT / page), "demo")[0]) for page in FOLLOWED["demo"]}
 
 
 def xb(state: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
@@ -35,7 +40,7 @@ def xb(state: Path, *arguments: str, **changes: str) -> subprocess.CompletedProc
 def test_the_demo_verifies_seven_stages_and_builds_nothing_twice(tmp_path: Path) -> None:
     try:
         # no knob of the user's points it elsewhere
-        first = xb(tmp_path, "demo", "--json=first.json", XB_HOST="nobody@nowhere.invalid")
+        first = xb(tmp_path, *DEMO[1:], "--json=first.json", XB_HOST="nobody@nowhere.invalid")
         assert first.returncode == 0, first.stderr
         assert "SIMULATED" in first.stdout
         assert "Next:" in first.stdout

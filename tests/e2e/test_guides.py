@@ -1,26 +1,35 @@
-"""The guides, followed to the letter: what they say to type is typed, and what they say is shown is shown."""
+"""The pages, followed to the letter: what they say to type is typed, and what they say is shown is shown."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.guides import commands, copy_project, write_files
+from tests.buildnodes import build_node
+from tests.gitkit import ISOLATED, Repository
+from tests.guides import FOLLOWED, commands, copy_project, write_files
 from tests.markdown import Page, read_page
-from tests.workplace import PROJECT
+from tests.wheelkit import copy_files, tracked_files
+from tests.workplace import PROJECT, SAMPLE
+from xbtasks.sessions import FIELD_STAGES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.sshd import Rig
-    from tests.workplace import Workplace
+    from tests.workplace import PrivateEngine, Workplace
 
 pytestmark = pytest.mark.engine
 
-GUIDES: Final = PROJECT / "docs/guides"
-ON_THE_SIMULATED_HOST: Final = ("first-run", "ci", "fleet", "evidence-and-bugs", "writing-a-case")
+PROGRAMS: Final = Path(sys.executable).parent
 
 
 def shown_lines(page: Page, name: str) -> list[str]:
@@ -29,51 +38,203 @@ def shown_lines(page: Page, name: str) -> list[str]:
     ]
 
 
-def follow(place: Workplace, page: Page, name: str, **changes: str | None) -> str:
-    """Type the commands of a page in one shell; returns what they print."""
-    desk = place.folder / "desk"
-    desk.mkdir()
-    (desk / "xb").write_text(f'#!/bin/sh\nexec "{PROJECT}/xb" "$@"\n')
-    (desk / "xb").chmod(0o755)
+def typed(page: Page, name: str) -> list[str]:
+    """Return the lines that the page says to type under ``name``."""
+    blocks = [block.text for block in page.blocks if block.mark == f"run: {name}"]
+    return [line.removeprefix("$ ") for text in blocks for line in text.splitlines()]
+
+
+def desk(folder: Path, page: Page) -> Path:
+    """Make a folder where ``./xb`` is the project's, with the files that the page says to write."""
+    folder.mkdir()
+    (folder / "xb").write_text(f'#!/bin/sh\nexec "{PROJECT}/xb" "$@"\n')
+    (folder / "xb").chmod(0o755)
     for block in page.blocks:
         if block.mark.startswith("write: "):
-            (desk / block.mark.removeprefix("write: ")).write_text(block.text + "\n")
-    blocks = [block.text for block in page.blocks if block.mark == f"run: {name}"]
-    typed = [line.removeprefix("$ ") for text in blocks for line in text.splitlines()]
-    assert typed
+            (folder / block.mark.removeprefix("write: ")).write_text(block.text + "\n")
+    return folder
+
+
+def type_in(folder: Path, lines: list[str], environment: Mapping[str, str]) -> str:
+    """Type ``lines`` in one shell; each must succeed; returns what they print."""
+    assert lines
     done = subprocess.run(
-        ["sh", "-c", "\n".join(["set -eu", *typed])],
-        cwd=desk,
-        env=place.environment(XB_IMAGE=None, **changes),
+        ["sh", "-c", "\n".join(["set -eu", *lines])],
+        cwd=folder,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=600,
     )
-    assert done.returncode == 0, f"{typed}\n{done.stdout}"
-    for line in shown_lines(page, name):
-        assert line in done.stdout, done.stdout
+    assert done.returncode == 0, f"{lines}\n{done.stdout}"
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ON_THE_SIMULATED_HOST)
-def test_a_guide_on_the_simulated_host(place: Workplace, name: str) -> None:
-    follow(place, read_page(GUIDES / f"{name}.md"), "sim")
+def follow(place: Workplace, page: Page, name: str, **changes: str | None) -> str:
+    """Type what a page says on the engine of the tests; returns what is printed."""
+    environment = place.environment(XB_IMAGE=None, **changes)
+    text = type_in(desk(place.folder / "desk", page), typed(page, name), environment)
+    for line in shown_lines(page, name):
+        assert line in text, text
+    return text
+
+
+def pages(name: str) -> list[Page]:
+    return [read_page(PROJECT / page) for page in FOLLOWED[name]]
+
+
+def branch(place: Workplace) -> Repository:
+    """Return a clone of the sample that stands on a branch, which touches what the NVIDIA stages read."""
+    origin = place.folder / "origin"
+    shutil.copytree(SAMPLE, origin)
+    Repository(origin).start().commit()
+    Repository(place.folder).git("clone", "--quiet", str(origin), "clone")
+    clone = Repository(place.folder / "clone")
+    clone.git("switch", "--quiet", "--create", "branch")
+    clone.edit("pack/gpustack-operator/external/nvidia/build-vgpu.sh", "set -", "# touched\nset -")
+    clone.commit()
+    return clone
+
+
+@pytest.mark.parametrize("page", FOLLOWED["sim"])
+def test_a_guide_on_the_simulated_host(place: Workplace, page: str) -> None:
+    follow(place, read_page(PROJECT / page), "sim")
+
+
+def test_the_first_run_from_a_simulated_host_that_is_not_up(tmp_path: Path) -> None:
+    (page,) = pages("first")
+    state = {"XDG_STATE_HOME": str(tmp_path / "state"), "NO_COLOR": "1", "COLUMNS": "160"}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XB_", "DOCKER_"))}
+    folder = desk(tmp_path / "desk", page)
+    try:
+        text = type_in(folder, typed(page, "first"), {**kept, **state})
+    finally:
+        type_in(folder, ["./xb sim.down"], {**kept, **state})
+    assert "SIMULATED" in text
+    for line in shown_lines(page, "first"):
+        assert line in text, text
 
 
 def test_the_guide_to_a_remote_host(place: Workplace, rig: Rig) -> None:
     server = rig.server(environment=dict(place.engine.environment))
     rig.alias("far", server.port)
     gone: dict[str, str | None] = dict.fromkeys(("DOCKER_HOST", "DOCKER_CONFIG", "SSH_AUTH_SOCK"))
-    text = follow(
-        place, read_page(GUIDES / "remote-host.md"), "ssh", XB_SSH_CONFIG=str(rig.ssh_config), **gone
-    )
+    (page,) = pages("ssh")
+    text = follow(place, page, "ssh", XB_SSH_CONFIG=str(rig.ssh_config), **gone)
     assert "host far" in text
 
 
+def test_a_branch_of_a_clone(place: Workplace) -> None:
+    (page,) = pages("branch")
+    text = follow(place, page, "branch", XB_REPO=str(branch(place).folder), **ISOLATED)
+    assert all((f" verify {stage}" in text) == ("nvidia" in stage) for stage in FIELD_STAGES), text
+
+
+def test_a_builder_of_two_nodes(place: Workplace, engine: PrivateEngine, tmp_path: Path) -> None:
+    (page,) = pages("nodes")
+    with build_node(tmp_path / "a", engine) as first, build_node(tmp_path / "b", engine) as second:
+        there = {"tcp://build-1.lab:1234": first.endpoint, "tcp://build-2.lab:1234": second.endpoint}
+        lines = [re.sub(r"tcp://\S+", lambda found: there[found[0]], line) for line in typed(page, "nodes")]
+        try:
+            type_in(desk(place.folder / "desk", page), lines, place.environment(XB_IMAGE=None))
+        finally:
+            engine.docker("buildx", "rm", "lab")
+        assert "build-vgpu.sh" not in first.built()
+        assert "build-vgpu.sh" in second.built()
+
+
+def test_the_sessions_of_nox(place: Workplace) -> None:
+    (page,) = pages("nox")
+    path = f"{PROGRAMS}{os.pathsep}{place.variables['PATH']}"
+    lines = [
+        f"{line} -- --cases 1" for line in typed(page, "nox")
+    ]  # the cards of the tests are busy elsewhere
+    text = type_in(PROJECT, lines, place.environment(XB_IMAGE=None, PATH=path))
+    summary = text.rpartition(" VERDICT ")[2]
+    assert all(f"| {stage} " in summary for stage in FIELD_STAGES), text
+
+
+def test_the_table_of_commands(place: Workplace) -> None:
+    """From top to bottom, in a clone with a branch, as whoever reads it would type them one after another."""
+    clone = branch(place)
+    home = place.folder / "home"
+    home.mkdir()
+    (home / "hosts.yaml").write_text("hosts:\n- name: here\n  ssh: local\n")
+    page = read_page(PROJECT / "docs/commands.md")
+    (table,) = (block for block in page.blocks if block.header == ("you want", "you type"))
+    lines = [code for cell in table.codes(1) for code in cell if code.startswith("./xb ")]
+    assert len(lines) >= len(table.rows) - 1
+    folder = desk(clone.folder / "desk", page)
+    variables = place.environment(
+        XB_IMAGE=None,
+        XB_REPO=None,
+        XB_YES="1",
+        HOME=str(home),
+        PATH=place.without_cards(),
+        GIT_CONFIG_GLOBAL="/dev/null",
+    )
+    for line in lines:
+        if "sim.up" in line:
+            continue  # the first run's guide
+        words = line
+        if "BEFORE AFTER" in line:
+            before, after = place.evidence()[:2]
+            words = line.replace("BEFORE", str(before)).replace("AFTER", str(after))
+        assert type_in(folder, [words], variables).strip(), line
+
+
+def test_an_installed_xb_works_in_the_operators_checkout(tmp_path: Path) -> None:
+    """Both installers get the dependencies as a user's do, from the package index."""
+    (page,) = pages("tools")
+    copy_files(tracked_files(), tmp_path / "xbtasks")
+    shutil.copytree(SAMPLE, tmp_path / "operator")
+    Repository(tmp_path / "operator").start().commit()
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("XB_", "PIPX_", "UV_TOOL_", "XDG_"))
+    }
+    for tool in ("pipx", "uv"):
+        home = tmp_path / tool
+        home.mkdir()
+        programs = home / ".local/bin"
+        environment = {
+            **kept,
+            "HOME": str(home),
+            "XDG_STATE_HOME": str(home / "state"),
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        }
+        (install,) = (line for line in typed(page, "tools") if line.startswith(f"{tool} "))
+        type_in(tmp_path, [f"{PROGRAMS}/{install}"], environment)
+        assert {path.name for path in programs.iterdir()} >= {"xb", "inv", "nox"}
+        (use,) = (line for line in typed(page, "tools") if line.startswith("xb "))
+        text = type_in(tmp_path / "operator/pack", [use], environment)
+        assert all(stage in text for stage in FIELD_STAGES), text
+        assert not Repository(tmp_path / "operator").git("status", "--porcelain", "--ignored")
+
+
+def test_the_locks_are_what_their_commands_make(tmp_path: Path) -> None:
+    (page,) = pages("locks")
+    shutil.copytree(PROJECT / "requirements", tmp_path / "requirements")
+
+    def pins() -> dict[str, list[str]]:
+        texts = {path.name: path.read_text() for path in (tmp_path / "requirements").glob("*.lock")}
+        return {name: re.findall(r"^[a-z][^ ]*==[^ ]+", text, re.MULTILINE) for name, text in texts.items()}
+
+    before = pins()
+    for lock in (tmp_path / "requirements").glob("*.lock"):
+        with lock.open("a") as file:  # what nothing requires goes
+            file.write("nothing-needs-this==1\n")
+    type_in(tmp_path, [f"{PROGRAMS}/{line}" for line in typed(page, "locks")], os.environ)
+    assert pins() == before
+    for lock in (tmp_path / "requirements").glob("*.lock"):
+        assert "://" not in lock.read_text()
+
+
 def test_a_backend_that_the_guide_adds_passes_its_cases_and_a_broken_one_fails(place: Workplace) -> None:
-    page = read_page(GUIDES / "adding-a-backend.md")
+    (page,) = pages("toy")
     project, checkout = copy_project(place.folder / "project"), place.folder / "checkout"
     write_files(page, project, checkout)
 

@@ -10,12 +10,19 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.guides import commands
+from tests.markdown import read_page
 from tests.wheelkit import tracked_files
 from tests.workplace import PROJECT
 from xbtasks import __version__
 
 FORMS: Final = sorted((PROJECT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
 ISSUES: Final = [path for path in FORMS if path.name != "config.yml"]
+
+
+def test_the_readmes_second_command_is_the_gates() -> None:
+    (_, second) = commands(read_page(PROJECT / "README.md"), "demo")
+    assert (PROJECT / ".ci/run").read_text().splitlines()[-1].split() == ["exec", *second]
 
 
 def hooks() -> list[dict[str, Any]]:

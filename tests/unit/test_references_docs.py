@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.guides import FOLLOWED
 from tests.markdown import PAGES, read_page
 from tests.workplace import PROJECT
 from xbtasks.backends import BACKENDS
@@ -360,18 +361,26 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 CONSOLES: Final = [
-    (path.name, block) for path in PAGES for block in read_page(path).blocks if block.language == "console"
+    (str(path.relative_to(PROJECT)), block)
+    for path in PAGES
+    for block in read_page(path).blocks
+    if block.language == "console"
 ]
 
 
 @pytest.mark.parametrize(
     ("page", "block"), CONSOLES, ids=[f"{page}:{block.line}" for page, block in CONSOLES]
 )
-def test_commands_on_a_page_are_run_by_a_test_or_say_why_not(page: str, block: Block) -> None:
-    kind, _, what = block.mark.partition(": ")
-    assert kind in ("run", "norun"), f"{page}:{block.line} has no mark"
-    assert kind == "norun" or what in ("sim", "ssh", "toy")
+def test_commands_on_a_page_are_run_by_a_test(page: str, block: Block) -> None:
+    kind, _, name = block.mark.partition(": ")
+    assert kind == "run", f"{page}:{block.line} has no mark"
+    assert page in FOLLOWED[name]
     assert all(line.startswith("$ ") for line in block.text.splitlines())
+
+
+def test_every_name_of_commands_that_are_run_stands_on_its_pages() -> None:
+    marks = {(page, block.mark) for page, block in CONSOLES}
+    assert marks == {(page, f"run: {name}") for name, pages in FOLLOWED.items() for page in pages}
 
 
 IDS: Final = re.compile(r"`((?:nvidia|ascend)\.case\d\.[a-z0-9-]+|preflight\.(?!rows)[a-z-]+)`")
