@@ -158,7 +158,7 @@ class CaseJob:
         stage, image = self.stage, subject.artifacts.image
         why = build.why_build(stage, subject.platform, image, subject.recorded, rebuild=False)
         if why:
-            detail = f"{stage.image} is judged as it is, but {why}; inv build {stage.stage} renews it"
+            detail = f"{stage.image} is judged as it is, but {why}; `inv build {stage.stage}` renews it"
             return Check(self._id(case, "image"), Status.WARN, detail)
         detail = f"{stage.image} ({image.id[:19]}) was built from the inputs of this checkout"
         return Check(self._id(case, "image"), Status.INFO, detail)

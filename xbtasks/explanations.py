@@ -115,14 +115,15 @@ def named(name: str) -> Topic | Explanation | tuple[Topic, ...]:
     known = [*BACKENDS, *(each.id for each in topics())]
     known += [check.id for each in topics() for check in each.checks]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]}?" if near else "inv explain alone lists what there is"
+    hint = f"did you mean {near[0]}?" if near else "`inv explain` alone lists what there is"
     raise UsageError(f"nothing is called {name!r}", hint=hint)
 
 
 def advice(check_id: str) -> str:
     """Return in one line what to do about a check's red row: a short advice, and where more of it stands."""
     found = explanation(check_id)
-    return f"{found.next}; inv explain {check_id}" if found else f"inv explain {check_id}"
+    more = f"`inv explain {check_id}` tells more"
+    return f"{found.next}; {more}" if found else more
 
 
 def _read(package: str) -> dict[str, Any]:

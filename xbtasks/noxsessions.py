@@ -25,13 +25,14 @@ from xbtasks.sessions import (
     stage_names,
     why_unproven,
 )
+from xbtasks.typed import as_typed
 
 __all__ = ["case", "demo", "matrix", "verify"]
 
 try:
     _stages, _no_checkout = stage_names(os.environ, Path.cwd()), ""
 except XbError as error:
-    _stages, _no_checkout = FIELD_STAGES, str(error)
+    _stages, _no_checkout = FIELD_STAGES, as_typed(str(error))
 
 _group, _typed = group_folder(os.environ)
 if _typed:

@@ -93,12 +93,12 @@ def _last(directory: Path, before: int) -> PastRun:
         else:
             number += 1
     few = "no run has a result" if not before else f"there are not {before + 1} runs with a result"
-    raise UsageError(f"{few} in {directory}", hint="inv report lists what there is")
+    raise UsageError(f"{few} in {directory}", hint="`inv report` lists what there is")
 
 
 def _named(name: str, directory: Path) -> Path:
     if not name or "\0" in name:
-        raise UsageError(f"{name!a} is no run", hint="inv report lists what there is")
+        raise UsageError(f"{name!a} is no run", hint="`inv report` lists what there is")
     if "/" in name or name in (".", ".."):
         folder = Path(name)
         if not folder.is_dir():
@@ -114,7 +114,7 @@ def _named(name: str, directory: Path) -> Path:
         raise UsageError(f"{name!r} is the beginning of {len(fitting)} runs: {names}")
     if Path(name).is_dir():
         return Path(name).resolve()
-    raise UsageError(f"no run {name!r} in {directory}", hint="inv report lists what there is")
+    raise UsageError(f"no run {name!r} in {directory}", hint="`inv report` lists what there is")
 
 
 def _folders(directory: Path) -> list[Path]:

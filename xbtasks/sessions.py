@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import ExitCode, UsageError
+from xbtasks.typed import as_typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, MutableMapping
@@ -66,7 +67,7 @@ def meaning(code: int | None, folder: Path | None = None) -> str:
         from xbtasks.resultfile import read_result
 
         with contextlib.suppress(UsageError):  # a run that was killed left none
-            reason = one_line(read_result(folder / "result.json").reason)
+            reason = as_typed(one_line(read_result(folder / "result.json").reason))
     return f"{known}: {reason} (exit code {code})" if reason else f"{known} (exit code {code})"
 
 
@@ -83,7 +84,7 @@ def why_unproven(folder: Path, case: int = 0) -> str:
     except UsageError:
         return "nothing was measured: it left no result"
     if result.exit_code is not ExitCode.PASSED:
-        return f"its result is {result.verdict}: {result.reason}"
+        return f"its result is {result.verdict}: {as_typed(result.reason)}"
     passed = {each.number for each in result.cases if each.verdict is Verdict.PASS}
     if case and case not in passed:
         return f"nothing was measured: case {case} was not run"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-__all__ = ["PROGRAM", "SOURCE", "find_source"]
+__all__ = ["SOURCE", "find_source"]
 
 
 def find_source(package: Path) -> Path | None:
@@ -19,6 +19,3 @@ def find_source(package: Path) -> Path | None:
 
 SOURCE: Final = find_source(Path(__file__).resolve().parent)
 """The source checkout that this package runs from, or None."""
-
-PROGRAM: Final = "./xb" if SOURCE else "xb"
-"""How this program is typed: by the launcher of the checkout, or by its name."""

@@ -81,7 +81,7 @@ class StageJob:
             image = self._up_to_date(image, platform, state)
         if image is None:
             raise UsageError(
-                f"stage {stage.stage} is not built on this host", hint=f"inv build {stage.stage}"
+                f"stage {stage.stage} is not built on this host", hint=f"`inv build {stage.stage}` builds it"
             )
         self._require_own(image, platform)
         artifacts = self._read_artifacts(image, platform)
@@ -205,7 +205,7 @@ class StageJob:
         if image.platform != platform:
             raise Refused(
                 f"image {stage.image} is for {image.platform}, not for {platform}",
-                hint=f"--platform chooses; inv build {stage.stage} --platform {platform} builds it",
+                hint=f"--platform chooses; `inv build {stage.stage} --platform {platform}` builds it",
             )
 
     # artifacts

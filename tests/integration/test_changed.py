@@ -308,8 +308,8 @@ class TestKinds:
         assert words.replace("new, untracked", "new, untracked" if how == "unstaged" else "added") in said(
             found
         )
-        assert found.commands == tuple(
-            f"inv verify {stage.name}" for state in State for stage in found.stages if stage.state is state
+        assert found.to_verify == tuple(
+            stage.name for state in State for stage in found.stages if stage.state is state
         )
 
     def test_a_change_taken_back_in_the_working_tree_is_none(self, repo: Repository) -> None:
@@ -782,8 +782,7 @@ class TestCommand:
             f"  {A8}\n"
             f"  {A9}\n"
             f"      {EXTERNAL}/ascend/notes new, untracked: no stage reads it\n\n"
-            "to run:\n"
-            f"  inv verify {NV}\n  inv verify {A8}\n  inv verify {A9}\n"
+            "to run:\n" + "".join(f"  {program('inv')} verify {stage}\n" for stage in (NV, A8, A9))
         )
         assert done.code == 0
         assert self.inv(repo, "--exit-code").code == 1
@@ -810,7 +809,7 @@ class TestCommand:
             "how": "new, untracked",
             "stages": [A8, NV],
         }
-        assert document["commands"] == [f"inv verify {A8}", f"inv verify {NV}"]
+        assert document["commands"] == [f"{program('inv')} verify {stage}" for stage in (A8, NV)]
 
     def test_an_error_is_a_line_and_what_to_do(self, repo: Repository) -> None:
         done = self.inv(repo, "--base", "mian")

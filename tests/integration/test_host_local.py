@@ -201,7 +201,7 @@ def test_a_clean_up_that_fails_is_told_by_name(
     )
     monkeypatch.setattr(Step, "deadline", property(lambda it: 1 if it.name == "hang" else 30))
     with pytest.raises(
-        DeadlineExceeded, match=r"left on the host: container-1, container-3 \(inv clean removes it\)$"
+        DeadlineExceeded, match=r"left on the host: container-1, container-3 \(`inv clean` removes it\)$"
     ):
         host.run(Step("hang", lost.sections, on_loss=remove))
 

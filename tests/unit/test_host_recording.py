@@ -208,7 +208,7 @@ def test_a_clean_up_that_fails_too_names_all_that_may_be_left(tmp_path: Path) ->
     remove = (Section("remove", ("docker", "rm", "container-7"), 20),)
     host = FramedHost(transport, Evidence(tmp_path / "run"))
     with pytest.raises(
-        LostReply, match=r"step some, which may run on, container-7 \(inv clean removes it\)$"
+        LostReply, match=r"step some, which may run on, container-7 \(`inv clean` removes it\)$"
     ):
         host.run(Step("some", (Section("a", ("true",), 20),), on_loss=remove))
     assert host.left_behind == ("step some, which may run on", "container-7")

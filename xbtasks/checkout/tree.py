@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Checkout", "Kind", "Place", "find_repo"]
 
 _MAX_LINKS = 255  # BuildKit's limit
-_HOW_TO_GIVE = "give the operator checkout with XB_REPO or --repo, or see what happens without one: inv demo"
+_HOW_TO_GIVE = "XB_REPO or --repo names the operator checkout; `inv demo` needs none"
 
 
 def find_repo(explicit: str | None, dockerfile: str, cwd: Path) -> Path:

@@ -39,15 +39,10 @@ def hook_text(command: Sequence[str], prefix: str, *, block: bool) -> str:
     ``block`` makes it hold back a push that touches a stage; otherwise it only tells.
     """
     words = " ".join(map(shlex.quote, command))
-    program = command[: command.index("changed")]
-    flags = [word for word in command if word.startswith("--dockerfile=")] + ["--repo=."] * bool(prefix)
     rest = (
-        "# It says which builder stages a push touches; inv hooks.uninstall removes it.\n"
+        "# It says which builder stages a push touches; the task hooks.uninstall removes it.\n"
         f"mode={'block' if block else 'warn'}\n"
-        f'where="$PWD"{shlex.quote(f"/{prefix}".rstrip("/"))}\n'
-        f"verify={shlex.quote(shlex.join([*program, 'verify']))}\n"
-        f"flags={shlex.quote(''.join(f' {shlex.quote(flag)}' for flag in flags))}\n"
-        f'set -- {words} --repo="$PWD/"{shlex.quote(prefix)}\n'
+        f'set -- {words} --repo="$PWD"{shlex.quote(f"/{prefix}".rstrip("/"))}\n'
         f"{_PROGRAM.read_text()}"
     )
     return f"#!/bin/sh\n{_MARK}{_digest(rest)}\n{rest}"

@@ -88,9 +88,9 @@ class Touched:
         return tuple(stage.name for stage in self.stages if stage.state is state)
 
     @property
-    def commands(self) -> tuple[str, ...]:
-        """What to run, in the order of the Dockerfile, what is touched first."""
-        return tuple(f"inv verify {name}" for state in State for name in self.named(state))
+    def to_verify(self) -> tuple[str, ...]:
+        """The stages to verify, in the order of the Dockerfile, what is touched first."""
+        return tuple(name for state in State for name in self.named(state))
 
 
 def find_touched(repo: Path, dockerfile: str, base: str) -> Touched:

@@ -165,7 +165,7 @@ class FramedHost(Host):
     def _leftovers(self) -> str:
         if not self.left_behind:
             return ""
-        return f"; may be left on the host: {', '.join(self.left_behind)} (inv clean removes it)"
+        return f"; may be left on the host: {', '.join(self.left_behind)} (`inv clean` removes it)"
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from xbtasks.source import PROGRAM
+from xbtasks.source import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from xbtasks.checkout.stages import Stage
 
 __all__ = ["Job", "make_jobs"]
+
+_PROGRAM: Final = "./xb" if SOURCE else "xb"
+"""How a job types this program: on a runner, with a checkout or an installation of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Job:
     def command(self) -> str:
         """The command line of the job. A stage's name is made of characters that mean nothing to a shell."""
         where = f" --platform {self.platform}" if self.platform else ""
-        return f"{PROGRAM} verify {self.stage} --cases {','.join(map(str, self.cases))}{where}"
+        return f"{_PROGRAM} verify {self.stage} --cases {','.join(map(str, self.cases))}{where}"
 
 
 def make_jobs(stages: Iterable[Stage], cases: Collection[int], platform: Platform | None) -> tuple[Job, ...]:

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from xbtasks.reporting.text import one_line
+from xbtasks.typed import as_typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -108,7 +109,7 @@ class Board:
     def judged(self, host: str, stage: str, case: int, verdict: str, reason: str) -> None:
         """Note what became of a case."""
         with self._lock:
-            self._change(host, stage, case, lambda row: self._end(row, verdict, one_line(reason)))
+            self._change(host, stage, case, lambda row: self._end(row, verdict, as_typed(one_line(reason))))
 
     def view(self, room: int) -> View:
         """Return what fits in ``room`` lines, the most urgent rows of all, in the order of the plan."""

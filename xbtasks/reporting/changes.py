@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from xbtasks.history.touched import State
 from xbtasks.reporting.console import one_line
+from xbtasks.typed import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,7 @@ def touched_document(touched: Touched) -> dict[str, object]:
             {"path": each.path, "how": each.how, "stages": list(each.stages)} for each in touched.files
         ],
         "notes": list(touched.notes),
-        "commands": list(touched.commands),
+        "commands": _commands(touched),
     }
 
 
@@ -84,21 +85,26 @@ def show_touched(touched: Touched, console: Console, *, commands: bool = True) -
         console.say()
     for note in notes:
         console.say(f"note: {one_line(note)}")
-    if not touched.commands:
+    if not touched.to_verify:
         console.say()
         console.say("nothing to do: no stage is touched")
-    if not touched.commands or not commands:
+    if not touched.to_verify or not commands:
         return
     console.say()
     console.say("to run:")
-    for command in touched.commands:
-        console.say(f"  {command}")
+    for line in _commands(touched):
+        console.say(f"  {line}")
 
 
 def show_commands(touched: Touched, console: Console) -> None:
     """Print the commands to run, and nothing where there is nothing to do."""
-    for command in touched.commands:
-        console.say(command)
+    for line in _commands(touched):
+        console.say(line)
+
+
+def _commands(touched: Touched) -> list[str]:
+    """Return what to run, as it can be typed here."""
+    return [command(f"verify {name}") for name in touched.to_verify]
 
 
 def _alike(stages: Sequence[TouchedStage]) -> list[list[TouchedStage]]:

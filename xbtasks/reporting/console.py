@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from xbtasks.errors import OutputLost
 from xbtasks.reporting.progress import BuildProgress
 from xbtasks.reporting.text import one_line
+from xbtasks.typed import as_typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +56,7 @@ class Console:
         encoding = self.out.encoding or "utf-8"
         safe = "".join(
             part if part in self._ours else "".join(c if c.isprintable() else " " for c in part)
-            for part in _COLOURED.split(text)
+            for part in _COLOURED.split(as_typed(text))
         )
         self._write(safe.encode(encoding, "replace").decode(encoding))
 

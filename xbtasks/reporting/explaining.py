@@ -7,6 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from xbtasks.explanations import Explanation, Topic
+from xbtasks.typed import as_typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def _show_list(found: Sequence[Topic], console: Console) -> None:
     for each in found:
         console.say(f"{each.id:{wide}}  {each.title} ({len(each.checks)} checks)")
     console.say()
-    console.say("inv explain ID tells of one; a check is ID.NAME, such as nvidia.case2.sm-limit")
+    console.say("`inv explain ID` tells of one; a check is ID.NAME, such as nvidia.case2.sm-limit")
 
 
 def _show_topic(found: Topic, console: Console) -> None:
@@ -64,7 +65,7 @@ def _show_topic(found: Topic, console: Console) -> None:
     for check in found.checks:
         console.say(_labelled(check.id, check.means, wide))
     console.say()
-    console.say(f"inv explain {found.checks[0].id if found.checks else found.id} tells more of a check")
+    console.say(f"`inv explain {found.checks[0].id if found.checks else found.id}` tells more of a check")
 
 
 def _show_check(found: Explanation, console: Console) -> None:
@@ -81,5 +82,5 @@ def _show_check(found: Explanation, console: Console) -> None:
 def _labelled(label: str, text: str, wide: int = _LABEL) -> str:
     """Return a text with a label before it, wrapped beside the label."""
     room = max(30, min(110, shutil.get_terminal_size((110, 24)).columns) - wide)
-    lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(as_typed(text), room, break_long_words=False, break_on_hyphens=False)
     return "\n".join(f"{label if place == 0 else '':{wide}}{line}" for place, line in enumerate(lines))

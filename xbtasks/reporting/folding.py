@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from xbtasks.checks import Verdict
 from xbtasks.reporting.console import Console
 from xbtasks.reporting.text import one_line
+from xbtasks.typed import as_typed
 
 if TYPE_CHECKING:
     import re
@@ -136,7 +137,7 @@ def _where(stage: str, host: str) -> str:
 
 
 def _data(text: str) -> str:
-    return one_line(text).replace("%", "%25")
+    return one_line(as_typed(text)).replace("%", "%25")
 
 
 def _property(text: str) -> str:

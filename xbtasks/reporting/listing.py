@@ -6,7 +6,6 @@ import shlex
 from typing import TYPE_CHECKING
 
 from xbtasks.reporting.table import grid
-from xbtasks.source import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,4 +89,4 @@ def show_sim(status: SimStatus, console: Console, *, env: bool) -> None:
         console.say(f"  sample checkout {status.repo}")
         console.say(f"  log {status.log}")
     else:
-        console.say(f"not running; {PROGRAM} sim.up starts it")
+        console.say("not running; `inv sim.up` starts it")

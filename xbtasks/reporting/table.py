@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from xbtasks.checks import Status, Verdict
 from xbtasks.explanations import advice
 from xbtasks.reporting.console import one_line
+from xbtasks.typed import as_typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +40,7 @@ def grid(
     """
     from tabulate import tabulate
 
-    cells = [[one_line(cell) for cell in row] for row in rows]
+    cells = [[as_typed(one_line(cell)) for cell in row] for row in rows]
     taken = [max(len(row[column]) for row in [list(headers), *cells]) for column in range(len(headers) - 1)]
     room = (width or shutil.get_terminal_size((120, 24)).columns) - sum(taken) - 3 * len(headers) - 1
     for row in cells:
@@ -81,9 +82,9 @@ def _show_preflight(result: Result, console: Console) -> None:
     asked = result.command == "preflight"
     _show_rows("preflight", [row for row in result.preflight if asked or row.status is Status.FAIL], console)
     warnings = sum(row.status is Status.WARN for row in result.preflight)
-    if warnings and not asked:
+    if warnings and not asked and result.command != "demo":  # its host is no other command's
         console.say()
-        console.say(f"preflight: {warnings} WARN about this host, inv preflight shows them")
+        console.say(f"preflight: {warnings} WARN about this host, `inv preflight` shows them")
 
 
 def _show_rows(title: str, rows: Sequence[Check], console: Console) -> None:

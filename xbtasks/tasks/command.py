@@ -17,6 +17,7 @@ from xbtasks.errors import CannotJudge, ExitCode, Interrupted, OutputLost, Usage
 from xbtasks.knobs.table import KNOBS, Group, knobs_for
 from xbtasks.source import SOURCE
 from xbtasks.tasks.executor import report_exit, user_file
+from xbtasks.typed import as_typed, note_call, note_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -39,10 +40,12 @@ class Option:
     positional: bool = False
 
 
+_PLACING = frozenset({Group.CHECKOUT, Group.HOST, Group.BUILD})
+"""What the flags serve that say where a task works: on which checkout and host, under which names there."""
 _KNOB_NAMES = frozenset(knob.name for knob in KNOBS)
 _PROJECT_FILE = SOURCE / "config/invoke.yaml" if SOURCE else None
 
-STAGE = Option("stage", "builder stage of the Dockerfile, as `inv stages` lists it", positional=True)
+STAGE = Option("stage", "builder stage of the Dockerfile, as the task stages lists it", positional=True)
 """The positional that names a stage."""
 RUN = "a run's id or the beginning of it, last, last~1 or a folder"
 """What names a past run, in the words of a flag's help."""
@@ -105,7 +108,7 @@ class Call:
         if self._settings is None:
             self._settings = self.settings_for({})
             for warning in self._settings.warnings:
-                print(f"warning: {warning}", file=sys.stderr)
+                _warn(warning)
         return self._settings
 
     def settings_for(self, host_file: Mapping[str, Entry]) -> Settings:
@@ -176,7 +179,7 @@ class Call:
             target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
             write_atomically(str(target), json.dumps(result.to_json(), indent=1) + "\n")
         except (OSError, XbError) as error:
-            print(f"warning: {target} can't be written: {error}", file=sys.stderr)
+            _warn(f"{target} can't be written: {error}")
 
     def publish(self, result: Result, *, summary: bool = True) -> ExitCode:
         """Write ``result`` in every form that was asked for and return the exit code of the call.
@@ -199,7 +202,7 @@ class Call:
 
             trouble = append_step_summary(result, os.environ)
             if trouble:
-                print(f"warning: {trouble}", file=sys.stderr)
+                _warn(trouble)
         try:
             self.document(result.to_json())
         except XbError as error:
@@ -255,15 +258,18 @@ def command(
         Parameter(knob.name, Parameter.KEYWORD_ONLY, default=False if knob.boolean else None)
         for knob in knobs
     ]
+    placing = {knob.name: knob.flag for knob in knobs if _PLACING.intersection(knob.groups) and knob.flag}
     helps = {flag.name: flag.help for flag in flags}
     helps |= {knob.name: f"{knob.help} ({knob.env}; default {knob.default_text})" for knob in knobs}
 
     def decorate(function: Callable[[Call], ExitCode]) -> Task[Any]:
         module = function.__module__.rpartition(".")[2]
         name = function.__name__ if module == "root" else f"{module}.{function.__name__}"
+        note_task(name, frozenset(placing.values()))
 
         def body(_context: object, **given: Any) -> None:
             call = Call(name, given)
+            note_call({flag: str(given[key]) for key, flag in placing.items() if given.get(key)})
             code = _guarded(function, call)
             call.close()
             report_exit(code)
@@ -315,9 +321,13 @@ def _failed(call: Call, error: XbError) -> ExitCode:
     return error.exit_code
 
 
+def _warn(text: str) -> None:
+    print(f"warning: {as_typed(text)}", file=sys.stderr)
+
+
 def _print_error(error: XbError) -> None:
     from xbtasks.reporting.folding import for_stderr
 
-    print(f"error: {for_stderr(error.message)}", file=sys.stderr)
+    print(f"error: {for_stderr(as_typed(error.message))}", file=sys.stderr)
     if error.hint:
-        print(f"  {for_stderr(error.hint)}", file=sys.stderr)
+        print(f"  {for_stderr(as_typed(error.hint))}", file=sys.stderr)

@@ -14,7 +14,7 @@ __all__ = ["install", "uninstall"]
 
 
 @command(
-    Option("base", "the branch that a push is compared with (default: as inv changed chooses)"),
+    Option("base", "the branch that a push is compared with (default: as the task changed chooses)"),
     Option("block", "hold back a push that touches a stage, not only tell", switch=True),
     groups=(Group.CHECKOUT,),
     json=False,

@@ -22,6 +22,7 @@ from xbtasks.result import Result
 from xbtasks.session import new_run_id, run_directory, runs_directory, with_host
 from xbtasks.source import SOURCE
 from xbtasks.tasks.running import finish, redacted
+from xbtasks.typed import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,7 @@ def run_matrix(call: Call) -> ExitCode:
     code = finish(call, redacted(result) if call.switch("redact") else result)
     if any(case.verdict in (Verdict.ERROR, Verdict.SKIP) for case in result.cases):
         name = run_id if matrix.directory.name == run_id else str(matrix.directory)
-        call.console.say(f"  what has no verdict yet: inv matrix --continue {shlex.quote(name)}")
+        call.console.say(f"  what has no verdict yet: {command(f'matrix --continue {shlex.quote(name)}')}")
     return code
 
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from invoke.program import Program
 
+from xbtasks.typed import command
+
 __all__ = ["GROUPS", "install"]
 
 GROUPS: Final = (
@@ -38,10 +40,7 @@ def _list(program: Program) -> None:
         if chosen:
             print(f"{title}:\n")
             program.print_columns([(name.ljust(width), left.pop(name)) for name in chosen])
-    typed = program.binary_names[-1]
-    if typed != "inv":
-        print(f"Where a message says inv TASK, {typed} TASK is the same.")
-    print(f"{typed} TASK --help shows its flags; a STAGE is one that `stages` lists.")
+    print(f"{command('TASK')} --help shows its flags; a STAGE is one that `stages` lists.")
 
 
 def _is(name: str, member: str) -> bool:

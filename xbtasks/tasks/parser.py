@@ -18,6 +18,7 @@ from invoke.program import Program
 from invoke.vendor.lexicon import Lexicon
 
 from xbtasks.errors import ExitCode
+from xbtasks.typed import note_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -148,6 +149,8 @@ def _no_task(word: str, tasks: Iterable[str]) -> Exit:
     return Exit(f"error: {word!r} is not a task\n  {hint}", code=ExitCode.USAGE)
 
 
+_BEFORE_TASKS: Final = (("-f", "config"), ("-r", "search-root"), ("-c", "collection"))
+"""Invoke's options that decide which tasks are found, and with which knobs."""
 _LIST_FORMATS: Final = ("flat", "nested", "json")
 _invokes_own: Final = parser.Parser.parse_argv
 _invokes_cleanup: Final = Program.parse_cleanup
@@ -155,6 +158,8 @@ _invokes_cleanup: Final = Program.parse_cleanup
 
 def _parse_cleanup(self: Program) -> None:
     """Do what Invoke's own help and list options ask for; a wrong word of theirs is wrong usage."""
+    before = [(flag, self.args[name].value) for flag, name in _BEFORE_TASKS if name in self.args]
+    note_options([word for flag, value in before if value for word in (flag, str(value))])
     form = str(self.args["list-format"].value)
     if form not in _LIST_FORMATS:
         accepted = ", ".join(_LIST_FORMATS)

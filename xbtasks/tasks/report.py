@@ -43,7 +43,8 @@ def show(call: Call) -> ExitCode:
 
     wanted = [form for form in call.outputs if form != "json"]
     if wanted:
-        raise UsageError(f"--{wanted[0]} is of one run, and none is named", hint="inv report last names one")
+        hint = f"`inv report last --{wanted[0]}={call.outputs[wanted[0]]}` takes the newest"
+        raise UsageError(f"--{wanted[0]} is of one run, and none is named", hint=hint)
     runs, more = past_runs(directory, most=_limit(call))
     call.document(run_documents(runs, more))
     show_runs(runs, more, str(directory), call.console)
@@ -75,7 +76,7 @@ def diff(call: Call) -> ExitCode:
     if before.directory == after.directory and not (call.text("before") and call.text("after")):
         raise UsageError(
             f"there is one run to compare, {after.name}, and no other is named",
-            hint="report.diff BEFORE AFTER; inv report lists the runs",
+            hint="report.diff BEFORE AFTER; `inv report` lists the runs",
         )
     _warn(after)
     if before.result is None or after.result is None:

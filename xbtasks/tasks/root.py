@@ -104,7 +104,7 @@ def verify(call: Call) -> ExitCode:
     Option("jobs", "how many stages at once, over all hosts (default: 4 a host)"),
     Option("dry_run", "show what would be built, sent, run and asked, and do nothing", switch=True),
     Option("fail_fast", "begin nothing more once a check failed", switch=True),
-    Option("changed", "only the stages that this branch touches, as inv changed tells", switch=True),
+    Option("changed", "only the stages that this branch touches, as the task changed tells", switch=True),
     Option("base", "what --changed compares with (default: origin/main, else what there is)"),
     Option("emit", "write the jobs for a CI engine and run nothing: github, gitlab or json"),
     Option("continue_", "an earlier matrix, as report names it: run only what has no verdict yet"),

@@ -12,7 +12,7 @@ from xbtasks.planning import case_knobs, discover_stages, make_plan, of_backend
 from xbtasks.reporting.table import show_result
 from xbtasks.reporting.watching import followed
 from xbtasks.session import run
-from xbtasks.source import PROGRAM
+from xbtasks.typed import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,17 +118,18 @@ def run_demo(call: Call) -> ExitCode:
     code = finish(call, result)
     if code is ExitCode.PASSED:
         call.console.say("Next:")
-        for command, what in _NEXT[max(cases) > 1 :]:
-            call.console.say(f"  {command:32}  {what}")
+        for typed, what in _next_steps()[max(cases) > 1 :]:
+            call.console.say(f"  {typed:32}  {what}")
     return code
 
 
-_NEXT = (
-    (f"{PROGRAM} demo --cases 1,2,3", "tries the limits too, on simulated cards (two minutes)"),
-    (f'eval "$({PROGRAM} sim.status --env)"', "points any command at the simulated host"),
-    (f"XB_REPO=… {PROGRAM} stages", "lists the stages of an operator checkout of yours"),
-    (f"{PROGRAM} sim.down", "stops the simulated host"),
-)
+def _next_steps() -> tuple[tuple[str, str], ...]:
+    return (
+        (command("demo --cases 1,2,3"), "tries the limits too, on simulated cards (two minutes)"),
+        (f'eval "$({command("sim.status --env")})"', "points any command at the simulated host"),
+        (f"XB_REPO=… {command('stages')}", "lists the stages of an operator checkout of yours"),
+        (command("sim.down"), "stops the simulated host"),
+    )
 
 
 def replay_directory(call: Call) -> ExitCode:
@@ -158,7 +159,7 @@ def _evidence(call: Call) -> Path:
 
     name = call.text("directory")
     if not name:
-        raise UsageError("no run is named", hint="last names the newest; inv report lists them")
+        raise UsageError("no run is named", hint="last names the newest; `inv report` lists them")
     return find_folder(name, runs_directory())
 
 

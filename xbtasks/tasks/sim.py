@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from xbtasks.errors import ExitCode
-from xbtasks.source import PROGRAM
 from xbtasks.tasks.command import Call, Option, command
+from xbtasks.typed import command as typed
 
 __all__ = ["down", "mutants", "status", "up"]
 
@@ -22,7 +22,7 @@ def up(call: Call) -> ExitCode:
 
     status = daemon.up(call.console.say)
     call.console.say(f"the simulated host is up: engine {status.engine_version} (SIMULATED)")
-    call.console.say(f'  to point xbtasks at it: eval "$({PROGRAM} sim.status --env)"')
+    call.console.say(f'  to point xbtasks at it: eval "$({typed("sim.status --env")})"')
     return ExitCode.PASSED
 
 

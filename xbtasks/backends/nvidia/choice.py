@@ -43,7 +43,7 @@ def _card(name: str, gpus: Sequence[Gpu]) -> Gpu:
         if name == str(gpu.index) or name.casefold() == gpu.uuid.casefold():
             return gpu
     there = ", ".join(str(gpu.index) for gpu in gpus)
-    raise UsageError(f"the host has no GPU {name}", hint=f"it has {there}; inv preflight shows them")
+    raise UsageError(f"the host has no GPU {name}", hint=f"it has {there}; `inv preflight` shows them")
 
 
 def idle_cards(count: int, gpus: Sequence[Gpu], tenants: Iterable[Tenant]) -> tuple[Gpu, ...]:

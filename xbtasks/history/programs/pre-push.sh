@@ -1,5 +1,5 @@
-# What every pre-push hook of xbtasks does. Before it stand $mode (warn or block), $where (the checkout), $verify
-# and $flags (how the user types it here) and, as "$@", the command line that tells what to verify.
+# What every pre-push hook of xbtasks does. Before it stand $mode (warn or block) and, as "$@", the command line
+# that tells what to verify.
 head=$(git rev-parse --verify --quiet HEAD)
 concerned=
 while read -r ref commit _; do
@@ -28,11 +28,6 @@ case $code in
     130) exit 130 ;;
     *) unsure "$answer" ;;
 esac
-echo "xbtasks: this branch touches builder stages; to verify them, in $where:" >&2
-printf '%s\n' "$answer" | while IFS= read -r line; do
-    case $line in
-        "inv verify "*) line="$verify ${line#inv verify }$flags" ;;
-    esac
-    printf '  %s\n' "$line"
-done >&2
+echo "xbtasks: this branch touches builder stages; to verify them:" >&2
+printf '%s\n' "$answer" | sed 's/^/  /' >&2
 finish

@@ -33,5 +33,5 @@ def chosen(pattern: str) -> tuple[Variant, ...]:
     patterns = [word for word in pattern.split(",") if word] or ["*"]
     found = tuple(v for v in VARIANTS if any(fnmatchcase(v.name, each) for each in patterns))
     if not found:
-        raise UsageError(f"no variant is called {pattern}", hint="inv sim.mutants --list names them")
+        raise UsageError(f"no variant is called {pattern}", hint="`inv sim.mutants --list` names them")
     return found
