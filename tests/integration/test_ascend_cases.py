@@ -139,6 +139,10 @@ def test_what_can_t_be_measured_is_no_verdict(place: Workplace, npus: Path) -> N
     full = place.inv("ascend.case3", STAGE, "--json")
     assert full.code == 4
     assert "the card itself is full" in full.text
+    write_part(npus, "ascend", {"cards": [{"dies": [{"memory_mib": 4000, "system_mib": 3600}]}]})
+    held = place.inv("ascend.case2", STAGE, "--json")
+    assert held.code == 4, held.text
+    assert "without injection two processes don't get the device's memory either" in held.text
     assert place.left_over() == []
 
 

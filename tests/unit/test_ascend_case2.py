@@ -70,7 +70,8 @@ def test_the_required_checks_are_all_reached_by_a_good_case() -> None:
     rows += judge_process(CASE, "first", PART, [said(*LOADED, DEVICE, MODULES, stdout=USED)])
     rows += judge_bare(CASE, said(status=1), said(stdout=KEPT, status=4))
     rows += [
-        Check(f"{CASE}.{name}", Status.PASS) for name in ("card", "shm-id", "artifact", "preload", "config")
+        Check(f"{CASE}.{name}", Status.PASS)
+        for name in ("card", "shm-id", "artifact", "preload", "config", "usage")
     ]
     assert judge(REQUIRED, rows)[0] is Verdict.PASS
 

@@ -32,7 +32,7 @@ def test_the_monitor_prints_quotas_in_both_spellings() -> None:
     log = parse_log("       Aicore Limit Quota(%)     : 20\n       Memory Limit quota(MB)    : 1024\n")
     assert (log.aicore, log.memory) == (("20",), ("1024",))
     log = parse_log("Aicore Limit Quota(%)   : 21\nMemory Limit Quota(MB)   : 1025\nMemory Usage(MB) : 0\n")
-    assert (log.aicore, log.memory) == (("21",), ("1025",))
+    assert (log.aicore, log.memory, log.usage) == (("21",), ("1025",), ("0",))
 
 
 def test_a_refusal_is_read_as_three_numbers_and_only_whole() -> None:

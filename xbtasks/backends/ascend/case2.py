@@ -2,8 +2,8 @@
 asked.
 
 Two rounds, the knobs' quotas and odd ones of the run's own, each with ``enpu-monitor`` and with a CANN
-process; then both without a configuration, where nothing may initialise. Contract: ubs-virt 4d7e4b1,
-9f8c779, bac3d46.
+process; both without a configuration, where nothing may initialise; then the monitor beside processes that
+hold memory. Contract: ubs-virt 4d7e4b1, 9f8c779, bac3d46.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from xbtasks.backends.ascend.monitor import judge_bare, judge_monitor, judge_pro
 from xbtasks.backends.ascend.rig import Container, Rig, probe_command
 from xbtasks.backends.ascend.said import MAPS, Said
 from xbtasks.backends.ascend.target import find_target
+from xbtasks.backends.ascend.usage import QUOTA_MIB, Held, judge_usage, refused, require_memory
 from xbtasks.hardware import Findings, Unjudged
 
 if TYPE_CHECKING:
@@ -41,10 +42,12 @@ REQUIRED: Final = tuple(
         "modules",
         "shm-mapped",
         "no-config",
+        "usage",
     )
 )
 """The checks that need a PASS row."""
 
+_ROUNDS: Final = ("first", "second")
 _TRIES: Final = 5
 _SECOND: Final = (257, 2047)  # MB; below every card
 
@@ -58,16 +61,24 @@ def judge(run: CaseRun) -> Findings:
     """Judge the case; see :mod:`xbtasks.hardware`."""
     target = find_target(run, _CASE)
     slices = _slices(run, target)
-    run.permission(f"run containers of {run.workload} on NPU {target.die.npu_id}, for about a minute")
+    held = Held.of(run.run_id)
+    run.permission(
+        f"run containers of {run.workload} on NPU {target.die.npu_id}, which take {held.mib} MiB of it, for "
+        f"about a minute"
+    )
     rig = Rig(run, _CASE, target, slices)
     with rig.set_up() as made:
-        said = _measure(rig, slices)
+        said = _measure(rig, {name: slices[name] for name in _ROUNDS})
+        used = _use(rig, held)
     rows = [*target.rows, *made]
     try:
-        for name, part in slices.items():
-            rows += judge_monitor(_CASE, name, part, said[f"{name}-monitor"])
-            rows += judge_process(_CASE, name, part, said[f"{name}-process"])
+        for name in _ROUNDS:
+            rows += judge_monitor(_CASE, name, slices[name], said[f"{name}-monitor"])
+            rows += judge_process(_CASE, name, slices[name], said[f"{name}-process"])
         rows += judge_bare(_CASE, said["bare-monitor"][0], said["bare-process"][0])
+        if "usage-bare" in used:
+            require_memory(f"{_CASE}.usage", used["usage-bare"])
+        rows += judge_usage(_CASE, held, used["usage"])
     except Unjudged as unjudged:
         raise Unjudged(unjudged.message, *rows, *unjudged.checks, hint=unjudged.hint) from unjudged
     return Findings(REQUIRED, tuple(rows))
@@ -82,7 +93,18 @@ def _slices(run: CaseRun, target: Target) -> dict[str, Slice]:
     return {
         "first": Slice(*place, knobs.aicore, memory, target.shm_id),
         "second": Slice(*place, aicore, second, target.shm_id),
+        "usage": Slice(*place, aicore, odd_between(f"{run.run_id} usage", *QUOTA_MIB, but=0), target.shm_id),
     }
+
+
+def _use(rig: Rig, held: Held) -> dict[str, Said]:
+    """Run the monitor beside processes that hold memory; if they are refused, the same without injection."""
+    command = probe_command("usage", held.first, held.second)
+    said = {"usage": Said(rig.run("usage", Container("usage", command, "usage"))["usage"])}
+    if refused(said["usage"]):
+        bare = Container("usage-bare", command)
+        said["usage-bare"] = Said(rig.run("usage-bare", bare)["usage-bare"])
+    return said
 
 
 def _measure(rig: Rig, slices: dict[str, Slice]) -> dict[str, list[Said]]:

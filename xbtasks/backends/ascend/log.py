@@ -23,6 +23,7 @@ _MEMORY: Final = re.compile(
 )
 _AICORE: Final = re.compile(r"Aicore Limit Quota\(%\)\s*: (.*)")
 _QUOTA: Final = re.compile(r"Memory Limit [qQ]uota\(MB\)\s*: (.*)")
+_USAGE: Final = re.compile(r"Memory Usage\(MB\)\s*: (.*)")
 _IGNORED: Final = re.compile(
     r"ERROR: ld\.so: object '([^']*)' from \S+ cannot be preloaded(?: \((.*)\))?: ignored\."
 )
@@ -49,8 +50,8 @@ class EnpuLog:
 
     ``lines`` counts eNPU's own log lines. ``loaded`` are the configuration's keys and values in the order
     in which they were read; ``device`` and ``modules`` count two different lines. ``aicore`` and ``memory``
-    are what the monitor prints as quotas. ``ignored`` are the preload entries that the loader ignored, with
-    its reasons; ``loader`` is why it couldn't start a program.
+    are what the monitor prints as quotas, ``usage`` what it prints as memory in use. ``ignored`` are the
+    preload entries that the loader ignored, with its reasons; ``loader`` is why it couldn't start a program.
     """
 
     lines: int
@@ -60,6 +61,7 @@ class EnpuLog:
     refusals: tuple[OutOfMemory, ...]
     aicore: tuple[str, ...]
     memory: tuple[str, ...]
+    usage: tuple[str, ...]
     ignored: tuple[tuple[str, str], ...]
     loader: str
     errors: tuple[str, ...]
@@ -79,6 +81,7 @@ def parse_log(stderr: str) -> EnpuLog:
     refusals: list[OutOfMemory] = []
     aicore: list[str] = []
     memory: list[str] = []
+    usage: list[str] = []
     ignored: dict[str, str] = {}
     errors: list[str] = []
     lines = device = modules = 0
@@ -93,6 +96,8 @@ def parse_log(stderr: str) -> EnpuLog:
             aicore.append(found[1].strip())
         elif found := _QUOTA.fullmatch(line):
             memory.append(found[1].strip())
+        elif found := _USAGE.fullmatch(line):
+            usage.append(found[1].strip())
         elif found := _LINE.fullmatch(line):
             level, text = found[1], found[2].strip()
             lines += 1
@@ -112,6 +117,7 @@ def parse_log(stderr: str) -> EnpuLog:
         tuple(refusals),
         tuple(aicore),
         tuple(memory),
+        tuple(usage),
         tuple(ignored.items()),
         loader,
         tuple(dict.fromkeys(errors)),

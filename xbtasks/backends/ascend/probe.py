@@ -8,7 +8,9 @@ written when it ends is lost.
 ``begin``: use the device, and where that works take one chunk. ``fill CHUNK CAP``: take chunks until one is
 refused or CAP is passed, and ask for two more in each of ACL's other ways. ``measure CHUNK CAP``: the same,
 after a second process has shown what a context costs. ``pair CHUNK CAP FIRST``: take FIRST, and let a
-second process fill the rest. Sizes are in bytes.
+second process fill the rest. ``usage FIRST SECOND``: run the monitor beside a context, beside FIRST taken,
+and beside SECOND in another process too. ``hold [SIZE]`` and ``rest CHUNK CAP`` are what the second process
+does. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ __all__ = ["main"]
 
 LIBRARIES = ("libvruntime.so", "libruntime.so", "libascendcl.so")
 SHARED = "/dev/shm/"  # noqa: S108 - where shared memory is
+MONITOR = "/opt/enpu/vcann-rt/tools/enpu-monitor"
 FAMILIES = ("align32", "cached")
 LEAD = "xbtasks-probe "
 
@@ -153,10 +156,22 @@ class Device:
         say(self.who, "memory", rc=code, free=free, total=total)
         return free
 
+    def monitor(self) -> None:
+        """Print what is free, and what the monitor says at the same time where it was injected."""
+        self.memory()
+        if not Path(MONITOR).exists():
+            return
+        done = subprocess.run([MONITOR], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        say(self.who, "monitor", rc=done.returncode, why=done.stderr.decode("utf-8", "replace"))
+
     def take(self, size: int) -> int:
         """Allocate ``size`` bytes and keep them; returns ACL's code, -2 for a success without an address."""
         pointer, code = self.acl.malloc(size) or (0, -3)
         return code if code or pointer else -2
+
+    def hold(self, size: int) -> None:
+        """Take ``size`` bytes, and print how that went."""
+        say(self.who, "take", rc=self.take(size), size=size)
 
     def take_otherwise(self, size: int) -> None:
         """Ask for ``size`` bytes in the other ways that there are, and print ACL's codes."""
@@ -207,20 +222,37 @@ def measure(device: Device) -> None:
     say(device.who, "context", rc=child.returncode, size=max(0, before - after))
 
 
+def usage(device: Device, first: int, rest: int) -> None:
+    """Run the monitor beside a context, beside what this process takes, and beside a second process too."""
+    device.monitor()
+    device.hold(first)
+    device.monitor()
+    child = second("hold", rest)
+    relay(child, "held")
+    device.monitor()
+    child.communicate("")
+    say(device.who, "second", rc=child.returncode)
+
+
 def main(mode: str, *values: int) -> int:
     """Run ``mode``; returns the exit status."""
     device = Device("b" if mode in ("hold", "rest") else "a")
     if device.begin() != 0:
         return 4
     if mode == "hold":
+        for size in values:
+            device.hold(size)
         say(device.who, "held", rc=0)
         sys.stdin.read()
+        return 0
+    if mode == "usage":
+        usage(device, *values)
         return 0
     if mode == "measure":
         measure(device)
     device.memory()
     if mode == "begin":
-        say(device.who, "take", rc=device.take(1 << 20))
+        device.hold(1 << 20)
     elif mode == "pair":
         chunk, cap, first = values
         device.fill(chunk, first - chunk)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CARD_FULL",
+    "PAGE",
     "Sizes",
+    "code_text",
     "judge_baseline",
     "judge_fill",
     "judge_shared",
@@ -41,7 +43,8 @@ _CODES: Final = {
     100001: "vcann-rt failed to initialise",
     -2: "a success without an address",
 }
-_PAGE: Final = 2 * MIB
+PAGE: Final = 2 * MIB
+"""A page of a device's memory, in bytes."""
 _PADDING: Final = 4 * MIB
 """What aclrtMalloc may add to a request: 32 bytes, and rounding to pages of 2 MiB."""
 
@@ -60,7 +63,7 @@ class Sizes:
         With its padding a chunk is whole pages, so that what is asked for is also what the card counts.
         """
         pages = min(32, max(4, memory_mib // 32))
-        return cls(memory_mib * MIB, pages * _PAGE - 32)
+        return cls(memory_mib * MIB, pages * PAGE - 32)
 
     @property
     def slack(self) -> int:
@@ -82,13 +85,13 @@ def judge_baseline(case: str, said: Said, sizes: Sizes) -> tuple[Check, int]:
     if said.log.lines or report.mapped(LIBRARY):
         wrong = "vcann-rt is in a container that it was not injected into"
     elif device is None or device.rc != 0:
-        wrong = f"the device can't be used: {_code(device)}"
+        wrong = f"the device can't be used: {code_text(device)}"
     elif context is None or context.rc != 0:
         wrong = "a second process can't use the device, so what a context costs is unknown"
     elif filled is None or said.outcome.exit_status != 0:
         wrong = f"the probe didn't come to its end: {why(said)}"
     elif filled.rc != 0:
-        wrong = f"the card gave only {_mib(filled.size)} ({_code(filled)})"
+        wrong = f"the card gave only {_mib(filled.size)} ({code_text(filled)})"
     if wrong or filled is None or context is None:
         raise Unjudged(
             f"inconclusive, without injection {wrong}",
@@ -137,7 +140,7 @@ def judge_fill(
     if total == part.memory:
         rows.append(Check(row, Status.PASS, f"{name} round: aclrtGetMemInfo reports the quota as the total"))
     else:
-        observed = f"{total} bytes" if total is not None else _code(memory)
+        observed = f"{total} bytes" if total is not None else code_text(memory)
         rows.append(
             failed(
                 row, f"{name} round: aclrtGetMemInfo reports another total", f"{part.memory} bytes", observed
@@ -163,12 +166,12 @@ def judge_shared(case: str, part: Slice, sizes: Sizes, alone: int, tries: list[S
         return rows
     row = f"{case}.shared"
     if first.rc != 0:
-        detail = f"the first of {where} was refused at half of the quota: {_code(first)}"
+        detail = f"the first of {where} was refused at half of the quota: {code_text(first)}"
         return [*rows, failed(row, detail, f"{_mib(part.memory // 2)}", _mib(first.size))]
     if second is None:
         device = said.report.event("device", "b")
-        detail = f"the second of {where} can't use the device: {_code(device)}; {why(said)}"
-        return [*rows, failed(row, detail, "a second process", _code(device))]
+        detail = f"the second of {where} can't use the device: {code_text(device)}; {why(said)}"
+        return [*rows, failed(row, detail, "a second process", code_text(device))]
     total = first.size + second.size
     rows += _capped(
         case, "shared", f"{where}, {_mib(first.size)} and {_mib(second.size)}", part, total, second
@@ -205,9 +208,9 @@ def _came_to(case: str, where: str, said: Said, filled: Event | None, rows: list
         rows.append(
             failed(
                 row,
-                f"{where}: the device can't be used: {_code(device)}",
+                f"{where}: the device can't be used: {code_text(device)}",
                 "rtSetDevice returns 0",
-                _code(device),
+                code_text(device),
             )
         )
     else:
@@ -234,7 +237,7 @@ def _capped(case: str, check: str, where: str, part: Slice, size: int, last: Eve
     code = f"{case}.code"
     if last.rc == REFUSED:
         return [*rows, Check(code, Status.PASS, f"{where}: the code is the quota's, {REFUSED}")]
-    detail = f"refused, but not by the quota: {_code(last)}" if last.rc else "never refused"
+    detail = f"refused, but not by the quota: {code_text(last)}" if last.rc else "never refused"
     return [*rows, failed(code, f"{where}: {detail}", str(REFUSED), str(last.rc))]
 
 
@@ -260,7 +263,7 @@ def _line(case: str, where: str, part: Slice, sizes: Sizes, tries: list[Said]) -
         # the other ways are asked for two chunks, so that one less padded isn't just within the quota
         asked = any(0 <= line.request - chunks * sizes.chunk <= _PADDING for chunks in (1, 2))
         # the last grant may have been counted as a page more than was asked for
-        adds_up = line.used < line.quota + _PAGE and line.quota < line.used + line.request
+        adds_up = line.used < line.quota + PAGE and line.quota < line.used + line.request
         if line.quota != part.memory or not adds_up or not asked:
             return failed(row, f"{where}: the Out of memory! line has other numbers", expected, str(line))
     detail = f"{where}: {lines[-1]} bytes: the quota's own bytes, and they add up"
@@ -276,7 +279,8 @@ def _floor(case: str, where: str, sizes: Sizes, size: int, context: int) -> Chec
     return Check(row, Status.PASS, f"{where}: {_mib(size)} were given, {text}")
 
 
-def _code(event: Event | None) -> str:
+def code_text(event: Event | None) -> str:
+    """Return the code of an operation, for a person."""
     if event is None:
         return "no answer"
     known = _CODES.get(event.rc)

@@ -271,6 +271,38 @@ _INJECTION: Final = (
             ' : %zu\\n", (size_t)config->aicore_quota);',
         ),
     ),
+    *(
+        _variant(
+            Kind.MONITOR,
+            2,
+            f"monitor-usage-{name}",
+            f"the monitor's memory in use is {what}",
+            "usage",
+            ("monitor.c", "used / VNPU_MEBIBYTE);", new),
+        )
+        for name, what, new in (
+            ("none", "always 0", "(size_t)0 * used);"),
+            ("free", "what is free", "(vnpu->memory_quota - used) / VNPU_MEBIBYTE);"),
+            ("decimal", "in 10^6 bytes", "used / 1000000);"),
+            ("card", "that of the whole card", "used / VNPU_MEBIBYTE + 3000);"),
+        )
+    ),
+    _variant(
+        Kind.LIBRARY,
+        2,
+        "free-unused",
+        "a program is told that the whole quota is free",
+        "usage",
+        ("memory.c", "*available = vnpu->memory_quota - used;", "*available = vnpu->memory_quota;"),
+    ),
+    _variant(
+        Kind.LIBRARY,
+        2,
+        "last-process",
+        "only the last process counts, for library and monitor alike",
+        "usage",
+        ("dcmi.c", "*bytes += processes[i].proc_mem_usage;", "*bytes = processes[i].proc_mem_usage;"),
+    ),
     _variant(
         Kind.MONITOR,
         2,

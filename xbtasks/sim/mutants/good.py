@@ -158,6 +158,14 @@ _ASCEND: Final = (
     _run("npu", "the sample as it is", _CANN8, 2),
     _run("npu-quota", "the sample as it is", _CANN8, 3),
     _run("npu-second", "the second NPU, another slice", _CANN9, 2, options=("--vnpu", "3")),
+    _run(
+        "npu-narrow",
+        "a quota below what a context costs",
+        _CANN8,
+        2,
+        options=("--mem", "300"),
+        cards={"cards": [{"dies": [{"context_mib": 1100}]}]},
+    ),
     _run("npu-odd", "odd quotas", _CANN8, 3, options=("--mem", "1777", "--aicore", "33")),
     _run(
         "npu-crlf",
