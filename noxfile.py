@@ -34,7 +34,7 @@ def lint(session: nox.Session) -> None:
     """Check style and the shell programs."""
     session.run(PYTHON, "-m", "ruff", "check", ".")
     session.run(PYTHON, "-m", "ruff", "format", "--check", ".")
-    programs = sorted(str(path) for path in Path("xbtasks/host/programs").glob("*.sh"))
+    programs = sorted(str(path) for path in Path("xbtasks").glob("**/programs/*.sh"))
     # SC2088: a "~/" that arrives as text is expanded by the program itself
     session.run(str(Path(PYTHON).with_name("shellcheck")), "--shell=sh", "--exclude=SC2088", *programs)
 

@@ -74,6 +74,18 @@ def test_a_hook_passes_the_files_that_it_is_given_here(name: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_shell_program_is_looked_at_before_a_commit_and_by_the_session() -> None:
+    (hook,) = (hook for hook in hooks() if hook["id"] == "shellcheck")
+    programs = [
+        str(path) for path in tracked_files() if path.suffix == ".sh" and path.parent.name == "programs"
+    ]
+    assert len({path.rpartition("/")[0] for path in programs}) > 1
+    assert [path for path in programs if re.search(hook["files"], path)] == programs
+    (pattern,) = re.findall(r'Path\("xbtasks"\)\.glob\("(.*\.sh)"\)', (PROJECT / "noxfile.py").read_text())
+    found = {str(path.relative_to(PROJECT)) for path in (PROJECT / "xbtasks").glob(pattern)}
+    assert found == set(programs)
+
+
 def test_the_hook_of_types_is_the_sessions_command() -> None:
     (hook,) = (hook for hook in hooks() if hook["id"] == "mypy")
     assert hook["entry"] == ".venv/bin/python -m mypy"

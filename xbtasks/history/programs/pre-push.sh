@@ -1,5 +1,6 @@
 # What every pre-push hook of xbtasks does. Before it stand $mode (warn or block) and, as "$@", the command line
 # that tells what to verify.
+# shellcheck disable=SC2154
 head=$(git rev-parse --verify --quiet HEAD)
 concerned=
 while read -r ref commit _; do
