@@ -65,6 +65,21 @@ def test_all_stages_or_those_that_are_touched(repo: Repository) -> None:
     assert stages(inv(repo, "--emit", "github", "--changed", "--base", "HEAD").out) == []
 
 
+@pytest.mark.parametrize("engine", ["github", "gitlab", "json"])
+def test_a_stage_without_a_job_is_told(repo: Repository, engine: str) -> None:
+    text = TEXT + "FROM --platform=linux/s390x a AS xbuild-nvidia-cuda-1\nRUN b\n"
+    text += "FROM --platform=linux/amd64 a AS xbuild-nvidia-cuda-2\nRUN b\n"
+    repo.write(DOCKERFILE, text)
+    done = inv(repo, "--emit", engine, "--platform", "linux/arm64", "--cases", "1", "--stages", "*nvidia*")
+    assert done.code == 0, done.err
+    assert done.err == "".join(
+        f"xbuild-nvidia-cuda-{n} gets no job: it builds nothing for linux/arm64\n" for n in (1, 2)
+    )
+    assert "xbuild-nvidia-cuda-1 " not in done.out
+    none = inv(repo, "--emit", engine, "--stages", "*-cuda-1")
+    assert none.err == "xbuild-nvidia-cuda-1 gets no job: it builds nothing for linux/amd64 or linux/arm64\n"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -13,7 +13,7 @@ from tests.workplace import DOCKERFILE, PROJECT, SAMPLE, make_checkout
 from xbtasks.backends.base import Platform
 from xbtasks.checkout.stages import discover
 from xbtasks.errors import UsageError
-from xbtasks.matrix.jobs import Job, make_jobs
+from xbtasks.matrix.jobs import Job, make_jobs, why_no_job
 from xbtasks.reporting.ci import FORMS, form
 
 if TYPE_CHECKING:
@@ -71,6 +71,16 @@ def test_a_stage_that_can_be_built_nowhere_has_no_job(tmp_path: Path) -> None:
     stages = discover(make_checkout(tmp_path, text), DOCKERFILE).stages
     assert [stage.platforms for stage in stages] == [()]
     assert make_jobs(stages, (1, 2, 3), None) == ()
+    assert why_no_job(stages[0], (1, 2, 3), None) == "it builds nothing for linux/amd64 or linux/arm64"
+
+
+def test_whether_a_stage_has_a_job_is_told_of_every_choice() -> None:
+    for stage in STAGES:
+        for cases in ((), (1,), (2,), (1, 2, 3), (9,)):
+            for platform in (None, *Platform):
+                silent = not make_jobs([stage], cases, platform)
+                assert bool(why_no_job(stage, cases, platform)) is silent
+    assert why_no_job(CANN, (9,), None) == "ascend has none of these cases"
 
 
 def test_githubs_matrix_is_one_line_of_flat_values() -> None:
@@ -112,7 +122,7 @@ def test_gitlabs_child_pipeline() -> None:
 
 def test_a_child_pipeline_is_never_empty() -> None:
     pipeline = yaml.safe_load(form("gitlab")([]))
-    assert pipeline["nothing to verify"]["script"] == ["echo 'no stage is touched'"]
+    assert pipeline["nothing to verify"]["script"] == ["echo 'no stage has a job'"]
 
 
 def test_json_is_a_document() -> None:

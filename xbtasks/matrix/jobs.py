@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from xbtasks.backends.base import Platform
 from xbtasks.source import SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from xbtasks.backends.base import Platform
     from xbtasks.checkout.stages import Stage
 
-__all__ = ["Job", "make_jobs"]
+__all__ = ["Job", "make_jobs", "why_no_job"]
 
 _PROGRAM: Final = "./xb" if SOURCE else "xb"
 """How a job types this program: on a runner, with a checkout or an installation of its own."""
@@ -48,6 +48,15 @@ def make_jobs(stages: Iterable[Stage], cases: Collection[int], platform: Platfor
     For each platform there is one with the cases that need no card, for each stage one with those that do.
     """
     return tuple(job for stage in stages for job in _jobs_of(stage, cases, platform))
+
+
+def why_no_job(stage: Stage, cases: Collection[int], platform: Platform | None) -> str:
+    """Return why :func:`make_jobs` has no job for ``stage``, or nothing where it has one."""
+    if any(_jobs_of(stage, cases, platform)):
+        return ""
+    if not any(case.number in cases for case in stage.backend.cases):
+        return f"{stage.backend.name} has none of these cases"
+    return f"it builds nothing for {platform or ' or '.join(Platform)}"
 
 
 def _jobs_of(stage: Stage, cases: Collection[int], platform: Platform | None) -> Iterator[Job]:

@@ -57,7 +57,7 @@ def gitlab(jobs: Sequence[Job]) -> str:
 
     pipeline: dict[str, object] = {"stages": ["verify"]}
     if not jobs:
-        pipeline["nothing to verify"] = {"stage": "verify", "script": ["echo 'no stage is touched'"]}
+        pipeline["nothing to verify"] = {"stage": "verify", "script": ["echo 'no stage has a job'"]}
     for job in jobs:
         names = ("stage", "backend", "cases", "platform", "arch", "command")
         entry = _entry(job)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from xbtasks.errors import ExitCode, UsageError
-from xbtasks.matrix.jobs import make_jobs
+from xbtasks.matrix.jobs import make_jobs, why_no_job
 from xbtasks.matrix.selection import chosen_cases, chosen_names
 from xbtasks.planning import discover_stages
 from xbtasks.reporting.ci import form
@@ -35,9 +35,14 @@ def emit_jobs(call: Call) -> ExitCode:
     stages = [stage for stage in discovery.stages if stage.name in names]
     numbers = sorted({case.number for stage in stages for case in stage.backend.cases})
     cases = chosen_cases(call.chosen("cases"), numbers)
-    kept = touched_names(call, names, Console(sys.stderr))
+    console = Console(sys.stderr)
+    kept = touched_names(call, names, console)
     stages = [stage for stage in stages if stage.name in kept]
-    print(write(make_jobs(stages, cases, call.settings.platform)))
+    platform = call.settings.platform
+    for stage in stages:
+        if why := why_no_job(stage, cases, platform):
+            console.say(f"{stage.name} gets no job: {why}")
+    print(write(make_jobs(stages, cases, platform)))
     return ExitCode.PASSED
 
 
