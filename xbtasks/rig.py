@@ -1,7 +1,8 @@
 """What a hardware case sets up on a host and takes down again: a test directory, containers on held cards.
 
 A card is held by one run at a time: its lock is taken before a container starts and given back when it has
-ended. What is mounted lies in the run's own directory, so that no other run can change it meanwhile. A
+ended. What is mounted lies in the run's own directory, copied there out of the image that case 1 judges: what
+another run stages meanwhile is nothing to this one. A
 vendor's rig says what lies there, what a container gets injected, and what it means that one doesn't start.
 """
 
@@ -14,17 +15,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from xbtasks.errors import HostUnreachable, Interrupted, LostReply, XbError
-from xbtasks.hardware import Skipped
+from xbtasks.hardware import Skipped, Unjudged
 from xbtasks.host.programs import program
 from xbtasks.host.step import Section, Step
 from xbtasks.hostprobe import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from xbtasks.engine import ContainerRequest
     from xbtasks.hardware import CaseRun
     from xbtasks.host.step import SectionReply
+    from xbtasks.host.transfer import StreamPayload
 
 __all__ = ["HELD", "WAIT", "Outcome", "Rig", "hold", "not_started"]
 
@@ -136,6 +138,36 @@ class Rig(ABC, Generic[C]):
             raise
         if left := self._remove():
             self._left_behind(f"left on the host: {left}")
+
+    def _set_out(
+        self, make: Callable[[tuple[str, ...]], tuple[str, ...]], payload: StreamPayload | None = None
+    ) -> SectionReply:
+        """Make the test directory by ``make``, and return what its program printed.
+
+        ``make`` gets the words that tell the program where the artifacts are: the engine, a container of the
+        image, which never starts, and for each artifact its path there and the mode that it is to have.
+
+        Raises:
+            Unjudged: it can't be made.
+        """
+        run, container = self._run, self._name("files")
+        files = [
+            word for each in run.stage.backend.artifacts for word in (each.image_path, f"{each.mode:04o}")
+        ]
+        argv = make((run.engine.binary, container, *files))
+        sections = (
+            Section(
+                "create", run.engine.create(container, run.image, run.platform, run.run_id), run.deadline
+            ),
+            Section("prepare", argv, run.deadline, payload=payload is not None),
+            Section("remove", run.engine.remove_container(container), run.deadline),
+        )
+        step = Step("prepare", sections, payload or b"", on_loss=(sections[-1], self._removal()))
+        reply = run.ask(step)
+        for name in ("create", "prepare"):
+            if not reply[name].ok:
+                raise Unjudged(f"the test directory can't be made: {one_line(reply[name].error_text)}")
+        return reply["prepare"]
 
     def _directory(self, name: str) -> str:
         """Return the path of what is called ``name`` in the test directory."""

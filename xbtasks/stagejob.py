@@ -298,7 +298,7 @@ class StageJob:
                 self._report(case, self._unless_restaged(case, outcome, subject) if case.cards else outcome)
 
     def _unless_restaged(self, case: Case, outcome: Outcome, subject: Subject) -> Outcome:
-        """Return the outcome; no verdict where another run staged something else under a case's hands."""
+        """Return the outcome; no verdict where a case uses what is staged, and another run staged another."""
         row = f"{self._stage.backend_name}.case{case.number}.artifact"
         if not any(check.id == row and check.status is Status.FAIL for check in outcome.checks):
             return outcome

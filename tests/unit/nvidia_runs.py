@@ -110,8 +110,8 @@ class World:
                 return section("prepare", f"644 {SHA}\n")
             case "compile":
                 return section("compile", f"{SHA}\n")
-            case "removal":
-                return section("removal", "")
+            case "create" | "remove" | "removal":
+                return section(item.name, "")
         container = container_of(item.argv)
         assert container is not None, item
         if "hangs" in self.model.faults and container.injected and container.command[0] != "nvidia-smi":

@@ -178,7 +178,7 @@ def test_a_container_that_lost_its_devices_is_no_fault_of_the_library() -> None:
     assert statuses(caught.value.checks)["reachable"] == {Status.FAIL}
 
 
-def test_a_staged_file_that_is_another_is_not_mounted() -> None:
+def test_a_copy_that_is_another_file_is_not_mounted() -> None:
     here = on_cards()
     here.answers["prepare"] = (0, f"644 {'6' * 64}\n", "")
     with pytest.raises(Unjudged, match="isn't what case 1 judges") as caught:

@@ -39,11 +39,15 @@ def sent_sources() -> bytes:
         return b"".join(payload.chunks())
 
 
-def prepare(directory: Path, library: Path) -> subprocess.CompletedProcess[bytes]:
-    argv = program(
-        "prepare_test", str(directory), str(library), "/usr/local/vgpu/libvgpu.so", "bin", "cache-x"
-    )
-    return run(*argv, stdin=sent_sources())
+def prepare(directory: Path, library: Path, *, cut: int = 0) -> subprocess.CompletedProcess[bytes]:
+    """Make a test directory with ``library`` as the container's; ``cut`` bytes of the sources don't arrive."""
+    engine = library.parent / "engine"
+    engine.write_text('#!/bin/sh\n[ "$1" = cp ] || exit 9\nexec cp -p -- "${2#c:}" "$3"\n')
+    engine.chmod(0o755)
+    copied = (str(engine), "c", str(library), "0644")
+    argv = program("prepare_test", str(directory), *copied, "/usr/local/vgpu/libvgpu.so", "bin", "cache-x")
+    sources = sent_sources()
+    return run(*argv, stdin=sources[: len(sources) - cut])
 
 
 def test_the_test_directory_has_a_copy_of_the_library(tmp_path: Path) -> None:
@@ -54,15 +58,12 @@ def test_the_test_directory_has_a_copy_of_the_library(tmp_path: Path) -> None:
     directory = library.parent / "test/run-1"
     done = prepare(directory, library)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.decode() == f"640 {hashlib.sha256(b'library').hexdigest()}\n"
-    assert (directory / "library.so").stat().st_mode & 0o7777 == 0o640
+    assert done.stdout.decode() == f"644 {hashlib.sha256(b'library').hexdigest()}\n"
+    assert (directory / "library.so").stat().st_mode & 0o7777 == 0o644
     assert (directory / "ld.so.preload").read_text() == "/usr/local/vgpu/libvgpu.so\n"
     assert {path.name for path in (directory / "source").iterdir()} == PROBE_FILES
     for name in ("bin", "cache-x"):
         assert (directory / name).stat().st_mode & 0o7777 == 0o777
-    # what is staged later isn't mounted any more
-    library.write_bytes(b"another")
-    assert (directory / "library.so").read_bytes() == b"library"
     assert prepare(directory, library).returncode != 0, "two runs never share one"
 
     assert run(*program("remove_test", str(directory))).returncode == 0
@@ -80,8 +81,7 @@ def test_a_missing_library_makes_no_test_directory_usable(tmp_path: Path) -> Non
 def test_sources_that_did_not_arrive_whole_are_not_unpacked(tmp_path: Path) -> None:
     library = tmp_path / "libvgpu.so"
     library.write_bytes(b"library")
-    argv = program("prepare_test", str(tmp_path / "test/run-1"), str(library), "/usr/local/vgpu/libvgpu.so")
-    done = run(*argv, stdin=sent_sources()[:-401] + b"\n")
+    done = prepare(tmp_path / "test/run-1", library, cut=401)
     assert done.returncode == 65
     assert not list((tmp_path / "test/run-1/source").iterdir())
 

@@ -83,13 +83,8 @@ class Rig(rig.Rig[Container]):
         """Make the test directory, and tell whether what is mounted is what it should be."""
         run = self._run
         texts = self._texts()
-        staged = [f"{run.stage.staging_directory}/{path}" for path, _ in run.artifacts]
         words = [word for pair in texts.items() for word in pair]
-        argv = program("prepare_slices", run.test_directory, *staged, *words)
-        step = Step("prepare", (Section("prepare", argv, run.deadline),), on_loss=(self._removal(),))
-        answer = run.ask(step)["prepare"]
-        if not answer.ok:
-            raise Unjudged(f"the test directory can't be made: {one_line(answer.error_text)}")
+        answer = self._set_out(lambda files: program("prepare_slices", run.test_directory, *files, *words))
         lines = [line.split(" ") for line in answer.text.splitlines()]
         found = {line[0]: " ".join(line[1:]) for line in lines}
         rows = [
@@ -158,4 +153,4 @@ class Rig(rig.Rig[Container]):
 def _same(row: str, path: str, expected: str, observed: str) -> Check:
     if observed == expected:
         return Check(row, Status.PASS, f"{path} is what case 1 judges: sha256 {expected[:12]}…")
-    return Check(row, Status.FAIL, f"{path} is staged, and isn't what case 1 judges", expected, observed)
+    return Check(row, Status.FAIL, f"the copy of {path} isn't what case 1 judges", expected, observed)

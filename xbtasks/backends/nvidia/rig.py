@@ -100,24 +100,18 @@ class Rig(rig.Rig[Container]):
         run = self._run
         ((staged, sha256),) = run.artifacts
         open_folders = (_PROGRAMS, _LOCK, *(self._cache(role) for role in roles))
-        argv = program(
-            "prepare_test",
-            run.test_directory,
-            f"{run.stage.staging_directory}/{staged}",
-            contract.LIBRARY,
-            *open_folders,
-        )
-        section = Section("prepare", argv, run.deadline, payload=True)
         with archive(operations.sources(), run.say) as sources:
-            step = Step("prepare", (section,), sources, on_loss=(self._removal(),))
-            answer = run.ask(step)["prepare"]
-        if not answer.ok:
-            raise Unjudged(f"the test directory can't be made: {one_line(answer.error_text)}")
+            answer = self._set_out(
+                lambda files: program(
+                    "prepare_test", run.test_directory, *files, contract.LIBRARY, *open_folders
+                ),
+                sources,
+            )
         mode, _, found = answer.text.strip().partition(" ")
         if found != sha256:
-            detail = "the staged file isn't what case 1 judges"
+            detail = "the copy of the library isn't what case 1 judges"
             self._rows.failed("artifact", detail, f"sha256 {sha256}", f"sha256 {found}")
-            raise Unjudged(detail, hint="another run may have staged its own: try again")
+            raise Unjudged(detail)
         self._rows.passed("artifact", f"{staged} is what case 1 judges: 0{mode}, sha256 {sha256[:12]}…")
 
     def _compile(self) -> None:
