@@ -94,12 +94,12 @@ class Fleet:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, file: Path | None = None) -> subprocess.Popen[str]:
         takes = (
             "import os, signal, sys; signal.signal(2, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
         )
         return subprocess.Popen(
-            [sys.executable, "-c", takes, *self.argv("--yes", *words)],
+            [sys.executable, "-c", takes, *self.argv("--yes", *words, file=file)],
             cwd=PROJECT,
             env=self.environment,
             stdin=subprocess.DEVNULL,

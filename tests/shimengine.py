@@ -7,6 +7,7 @@ gives one image; what is in it is a tar. Everything else of a run is real: ssh, 
 from __future__ import annotations
 
 import io
+import json
 import os
 import tarfile
 from dataclasses import dataclass
@@ -101,6 +102,8 @@ class ShimEngine:
             ("inspect.txt", "inspect-docker.txt"),
         ):
             (state / name).write_bytes((_SAMPLES / sample).read_bytes())
+        info = json.loads((state / "info.json").read_bytes())
+        (state / "info.json").write_text(json.dumps({**info, "ID": f"engine in {folder}"}))
         (state / "seconds").write_text(str(seconds))
         for path, data in artifacts.items():
             name = path.rpartition("/")[2]

@@ -50,7 +50,8 @@ class EngineState(StrEnum):
 class EngineFacts:
     """The container engine. ``reason`` is one line for a person; only ``state`` decides.
 
-    ``platform`` is the engine's own; ``root`` its data directory as the engine names it.
+    ``platform`` is the engine's own; ``root`` its data directory as the engine names it; ``id`` what it calls
+    itself, the same by whatever name and way it is reached.
     """
 
     state: EngineState
@@ -60,6 +61,7 @@ class EngineFacts:
     server_version: str = ""
     context: str = ""
     endpoint: str = ""
+    id: str = ""
     node: str = ""
     platform: Platform | None = None
     root: str = ""
@@ -76,6 +78,11 @@ class EngineFacts:
     def up(self) -> bool:
         """Whether the engine answers."""
         return self.state is EngineState.UP
+
+    @property
+    def machine(self) -> str:
+        """Which engine of all this is, empty where it doesn't say; a copied machine copies the id alone."""
+        return f"{self.id} {self.node}" if self.id else ""
 
     @property
     def simulated(self) -> bool:

@@ -5,7 +5,6 @@ What goes wrong in one stage doesn't stop the next, unless the host itself is go
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,10 +13,10 @@ from xbtasks.backends.base import Platform
 from xbtasks.errors import EngineDown, HostUnreachable, Interrupted, XbError
 from xbtasks.host.step import Step
 from xbtasks.stagejob import StageJob
+from xbtasks.turns import unshared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
     from xbtasks.checks import CaseReport, Check
     from xbtasks.host.step import Host
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from xbtasks.hostfacts import HostFacts
     from xbtasks.plan import RunPlan, StagePlan
     from xbtasks.result import Result
+    from xbtasks.turns import Turn
 
 __all__ = ["Permission", "Reporter", "Tools", "look_at", "perform"]
 
@@ -61,8 +61,9 @@ class Tools:
     """What a run has beside its plan.
 
     ``run_id`` names everything the run makes on the host. ``contexts`` makes a stage's build context, and is
-    asked only when it has to be sent. ``keep`` stores a file with the evidence and returns its path. ``turn``
-    is held while the staging directory and the cards are used: from staging to the last case.
+    asked only when it has to be sent. ``keep`` stores a file with the evidence and returns its path. One
+    ``turn`` is held while a stage's image is looked at and built, another one while the staging directory and
+    the cards are used: from staging to the last case.
     """
 
     run_id: str
@@ -71,7 +72,7 @@ class Tools:
     permission: Permission
     keep: Callable[[str, bytes], str]
     reporter: Reporter
-    turn: Callable[[], AbstractContextManager[object]] = nullcontext
+    turn: Turn = unshared
 
 
 def perform(plan: RunPlan, tools: Tools, empty: Result) -> Result:

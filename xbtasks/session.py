@@ -18,9 +18,10 @@ from xbtasks.pipeline import Tools, perform
 from xbtasks.plan import RunPlan, StagePlan
 from xbtasks.planning import stage_plan
 from xbtasks.result import Result
+from xbtasks.turns import unshared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from xbtasks.checkout.stages import Discovery, Stage
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from xbtasks.ownside import OwnSide
     from xbtasks.pipeline import Permission
     from xbtasks.reporting.console import Console
+    from xbtasks.turns import Turn
 
 __all__ = [
     "RUN_FOLDER",
@@ -53,7 +55,6 @@ RUN_FOLDER = "XBTASKS_RUN_FOLDER"
 """The variable that names a folder for the evidence of one run, set by who starts several as one."""
 
 _SCHEMA = 1
-_TURN = "turn at what is shared on the host"
 _OWN_SIDE = "own-side.json"
 _WHERE = "XDG_STATE_HOME names another place"
 
@@ -61,13 +62,13 @@ _WHERE = "XDG_STATE_HOME names another place"
 @dataclass(frozen=True, slots=True)
 class Place:
     """What a run is given where it is one of several: its evidence directory, its way to the host, the answer
-    to its questions, and its turn at what it shares with others on that host.
+    to its questions, and its turns at what it shares with others on that host.
     """
 
     directory: Path
     transport: Transport
     permission: Permission
-    turn: Callable[[], AbstractContextManager[object]] = nullcontext
+    turn: Turn = unshared
 
 
 def built_states(
@@ -136,7 +137,7 @@ def run(
         ),
         keep=evidence.keep,
         reporter=console,
-        turn=lambda: _noted(own, place),
+        turn=lambda machine, *name: _noted(own, place, machine, *name),
     )
     empty = Result(run_id, plan.command, transport.label, str(evidence.directory))
     try:
@@ -209,7 +210,7 @@ def replay(directory: Path, console: Console) -> Result:
         permission=permission,
         keep=lambda name, _: str(directory / name),
         reporter=console,
-        turn=lambda: own.call(_TURN, nullcontext),
+        turn=lambda _machine, *name: own.call(_turn_at(*name), nullcontext),
     )
     return perform(plan, tools, Result(run_id, plan.command, label, str(directory)))
 
@@ -221,11 +222,15 @@ def runs_directory() -> Path:
 
 
 @contextmanager
-def _noted(own: OwnSide, place: Place) -> Iterator[None]:
+def _noted(own: OwnSide, place: Place, machine: str, *name: str) -> Iterator[None]:
     """Hold the place's turn; that it was waited for in vain is kept for a replay."""
     with ExitStack() as held:
-        own.call(_TURN, lambda: held.enter_context(place.turn()))
+        own.call(_turn_at(*name), lambda: held.enter_context(place.turn(machine, *name)))
         yield
+
+
+def _turn_at(*name: str) -> str:
+    return f"turn at the {' '.join(name)}"
 
 
 def run_directory(run_id: str) -> Path:
@@ -259,11 +264,14 @@ def note_names(evidence: Evidence, transport: Transport) -> None:
 
 def _one_of_several(plan: RunPlan, place: Place) -> tuple[RunPlan, Place]:
     """Return plan and place of a run beside which other processes may use what it uses on its host."""
-    from xbtasks.matrix.turns import turn_of_processes
+    from xbtasks.turns import turn_of_processes
 
-    names = [(place.transport.label, *directory) for directory in plan.directories]
-    folder = runs_directory().parent / "turns"
-    return replace(plan, shared=True), replace(place, turn=lambda: turn_of_processes(folder, names))
+    folder, label = runs_directory().parent / "turns", place.transport.label
+
+    def turn(machine: str, *name: str) -> AbstractContextManager[None]:
+        return turn_of_processes(folder, machine or label, *name)
+
+    return replace(plan, shared=True), replace(place, turn=turn)
 
 
 def new_run_id() -> str:

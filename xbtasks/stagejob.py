@@ -15,6 +15,7 @@ from xbtasks.result import ArtifactRecord, BuildRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from contextlib import AbstractContextManager
 
     from xbtasks.backends.base import Case, Platform
     from xbtasks.host.step import Reply
@@ -73,26 +74,30 @@ class StageJob:
         if self._skip_all():
             return
         platform = self._platform()
-        state = self._run(self._state_step(platform))
-        image = images.read_image(state["image"])
-        self._recorded = frozenset(provenance.read_record(state["recorded"]))
-        staged = staging.read_state(stage.backend, state["staged"])
-        if self._plan.build:
-            image = self._up_to_date(image, platform, state)
+        with self._turn("image", stage.image):
+            state = self._run(self._state_step(platform))
+            image = images.read_image(state["image"])
+            self._recorded = frozenset(provenance.read_record(state["recorded"]))
+            staged = staging.read_state(stage.backend, state["staged"])
+            if self._plan.build:
+                image = self._up_to_date(image, platform, state)
         if image is None:
             raise UsageError(
                 f"stage {stage.stage} is not built on this host", hint=f"`inv build {stage.stage}` builds it"
             )
         self._require_own(image, platform)
         artifacts = self._read_artifacts(image, platform)
-        if self._plan.shared:
-            self._doing("waits for its turn on this host")
-        with self._tools.turn():
-            self._doing(_DOING["stage"])
+        with self._turn("staging directory", stage.backend_name, stage.staging_directory):
             if self._plan.shared:
                 staged = self._staged_now()
             staged = self._staged(artifacts, staged, platform)
             self._judge(self._plan.cases, Subject(artifacts, staged, platform, self._recorded))
+
+    def _turn(self, *name: str) -> AbstractContextManager[object]:
+        """Return the turn at what is called ``name``, on the machine that the engine says it is."""
+        if self._plan.shared:
+            self._doing("waits for its turn on this host")
+        return self._tools.turn(self._facts.engine.machine, *name)
 
     def give_up(self, error: XbError, what: str = "") -> None:
         """Turn ``error`` into a report for each case that it left without one; ``what`` leads the reason."""

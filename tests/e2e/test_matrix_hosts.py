@@ -163,16 +163,38 @@ def test_a_reader_that_goes_away_ends_what_runs(fleet: Fleet) -> None:
     wait_until_idle(engine)
 
 
-def test_two_hosts_of_one_machine_build_its_images_one_after_another(fleet: Fleet) -> None:
-    engine = fleet.add("cards-a", seconds=0.5)
+def by_two_names(fleet: Fleet, ssh: str, *, seconds: float) -> tuple[ShimEngine, Path]:
+    """Return one machine, and a hosts file that names it twice, the second time as ``ssh``."""
+    engine = fleet.add("cards-a", seconds=seconds)
+    fleet.rig.alias("elsewhere", fleet.servers["cards-a"].port)
     file = fleet.file
-    file.write_text(
-        file.read_text() + file.read_text().partition("\n")[2].replace("name: cards-a", "name: cards-b")
-    )
+    (_, _, entry) = file.read_text().partition("\n")
+    again = entry.replace("name: cards-a", "name: cards-b").replace("ssh: cards-a", f"ssh: {ssh}")
+    file.write_text(file.read_text() + again)
+    return engine, file
+
+
+@pytest.mark.parametrize("ssh", ["cards-a", "elsewhere"])
+def test_two_hosts_of_one_machine_build_its_images_one_after_another(fleet: Fleet, ssh: str) -> None:
+    engine, file = by_two_names(fleet, ssh, seconds=0.5)
     done = fleet.matrix("--json", "--stages", STAGE, file=file)
     assert done.code == 0, done.text
     assert engine.builds == 1
     assert sorted(build["outcome"] for build in done.document["builds"]) == ["built", "up to date"]
+
+
+def test_who_waits_for_the_image_of_one_machine_is_interrupted_as_a_replay_says(fleet: Fleet) -> None:
+    engine, file = by_two_names(fleet, "elsewhere", seconds=300)
+    child = fleet.start("--stages", STAGE, "--json", "--redact", file=file)
+    state = fleet.folder / "state/xbtasks/runs"
+    wait_for(lambda: engine.builds and len(list(state.glob(f"*/cards-*.{STAGE}/run.json"))) == 2, child)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130, (out, err)  # --redact judges what it has written again
+    assert engine.builds == 1
+    said = {case["reason"].partition(" (")[0] for case in json.loads(out)["cases"]}
+    assert said == {"interrupted in step build", "interrupted while another stage was at work on the host"}
+    wait_until_idle(engine)
 
 
 def test_nothing_is_done_without_a_word(fleet: Fleet) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,6 @@ import pytest
 from tests.workplace import PROJECT, Done, Workplace, program
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.sshd import Rig
 
 pytestmark = pytest.mark.engine
@@ -53,7 +52,7 @@ class Machine:
         real = next(
             path
             for folder in self.place.variables["PATH"].split(":")
-            if (path := type(self.programs)(folder) / name).is_file()
+            if (path := Path(folder) / name).is_file()
         )
         target = self.programs / name
         target.write_text(f'#!/bin/sh\nREAL={real}\n{body}\nexec $REAL "$@"\n')

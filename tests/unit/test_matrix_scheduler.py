@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from xbtasks.checks import Verdict
-from xbtasks.errors import ExitCode, Interrupted
+from xbtasks.errors import ExitCode
 from xbtasks.matrix.model import Unit
 from xbtasks.matrix.scheduler import Crew, Unrun
-from xbtasks.matrix.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,34 +155,3 @@ def test_a_fault_in_a_unit_is_raised_where_the_crew_was_called() -> None:
         yard.run(at_once=1)
     assert yard.stop.is_set()
     assert len(yard.order) == 1
-
-
-def test_turns_are_taken_one_after_another_by_name() -> None:
-    turns, inside, seen = Turns(threading.Event()), Counter[str](), Counter[str]()
-
-    def work(name: str) -> None:
-        with turns.turn(name, "x"):
-            inside[name] += 1
-            seen[name] = max(seen[name], inside[name])
-            time.sleep(0.02)
-            inside[name] -= 1
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in "aabb"]
-    for thread in threads:
-        thread.start()
-    with turns.turn("c"):
-        pass
-    for thread in threads:
-        thread.join()
-    assert seen == {"a": 1, "b": 1}
-
-
-def test_whoever_waits_for_a_turn_is_interrupted() -> None:
-    stop = threading.Event()
-    turns = Turns(stop)
-    with turns.turn("a"):
-        stop.set()
-        with pytest.raises(Interrupted), turns.turn("a"):
-            raise AssertionError
-    with turns.turn("a"):
-        pass

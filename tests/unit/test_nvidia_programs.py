@@ -40,7 +40,7 @@ def sent_sources() -> bytes:
 
 
 def prepare(directory: Path, library: Path, *, cut: int = 0) -> subprocess.CompletedProcess[bytes]:
-    """Make a test directory with ``library`` as the container's; ``cut`` bytes of the sources don't arrive."""
+    """Make a test directory with ``library`` as the container's; ``cut`` bytes of the rest are lost."""
     engine = library.parent / "engine"
     engine.write_text('#!/bin/sh\n[ "$1" = cp ] || exit 9\nexec cp -p -- "${2#c:}" "$3"\n')
     engine.chmod(0o755)

@@ -692,11 +692,12 @@ def test_a_preflight_alone_runs_no_stage(world: World) -> None:
 
 
 def with_turns(world: World, plan: RunPlan) -> list[str]:
-    """Run ``plan`` and return its steps, with when its turn began and ended."""
+    """Run ``plan`` and return its steps, with when its turns began and ended."""
 
     @contextmanager
-    def turn() -> Iterator[None]:
-        world.host.steps.append("turn")
+    def turn(machine: str, *name: str) -> Iterator[None]:
+        assert machine == "f2242244 node-a"  # as the engine says
+        world.host.steps.append(f"turn at {name[0]}")
         yield
         world.host.steps.append("turn over")
 
@@ -706,9 +707,10 @@ def with_turns(world: World, plan: RunPlan) -> list[str]:
     return world.host.steps
 
 
-def test_a_run_builds_out_of_turn_and_stages_in_its_turn(world: World) -> None:
+def test_a_run_builds_in_one_turn_and_stages_in_another(world: World) -> None:
     steps = with_turns(world, PLAN)
-    assert steps == ["preflight", "state", "context", "build", "read", "turn", "stage", "turn over"]
+    image = ["turn at image", "state", "context", "build", "turn over"]
+    assert steps == ["preflight", *image, "read", "turn at staging directory", "stage", "turn over"]
 
 
 def test_what_others_staged_meanwhile_is_seen_when_the_turn_comes(world: World) -> None:
@@ -722,5 +724,6 @@ def test_what_others_staged_meanwhile_is_seen_when_the_turn_comes(world: World) 
 
     world.host.before["file-0"] = restaged  # while this run reads its artifacts
     steps = with_turns(world, plan)
-    assert steps == ["preflight", "state", "read", "turn", "again", "stage", "turn over"]
+    image = ["turn at image", "state", "turn over"]
+    assert steps == ["preflight", *image, "read", "turn at staging directory", "again", "stage", "turn over"]
     assert json.loads(world.host.manifest)["stage"] == THIRTEEN.stage

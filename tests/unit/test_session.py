@@ -13,7 +13,6 @@ from tests.workplace import SAMPLE
 from xbtasks.errors import CannotJudge, Interrupted, Refused, UsageError
 from xbtasks.host.local import LocalTransport
 from xbtasks.knobs.resolve import resolve
-from xbtasks.matrix.turns import Turns
 from xbtasks.ownside import OwnSide
 from xbtasks.plan import CaseKnobs, RunPlan
 from xbtasks.planning import discover_stages, make_plan, of_backend
@@ -26,6 +25,7 @@ from xbtasks.session import (
     run,
     runs_directory,
 )
+from xbtasks.turns import Turns
 
 if TYPE_CHECKING:
     from xbtasks.knobs.settings import Settings
@@ -206,12 +206,15 @@ def test_a_turn_that_was_not_had_is_noted_for_a_replay() -> None:
     stop = threading.Event()
     turns = Turns(stop)
     place = Place(Path("/nowhere"), LocalTransport(), lambda what, *, accelerator=False: None)
-    with _noted(own, replace(place, turn=lambda: turns.turn("card"))):
-        stop.set()
-        with pytest.raises(Interrupted), _noted(own, replace(place, turn=lambda: turns.turn("card"))):
+    place = replace(place, turn=turns.turn)
+    with _noted(own, place, "m", "image", "a:1"):
+        with _noted(own, place, "m", "image", "b:1"):
+            stop.set()
+        with pytest.raises(Interrupted), _noted(own, place, "m", "image", "a:1"):
             raise AssertionError
+    assert list(noted) == ["turn at the image a:1"]
     again = OwnSide(noted)
     with pytest.raises(Interrupted, match="another stage was at work"):
         again.call(next(iter(noted)), nullcontext)
-    with _noted(OwnSide(), place):
+    with _noted(OwnSide(), place, "m", "image", "a:1"):
         pass

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +12,6 @@ from xbtasks.checks import CaseReport, Check, Status, Verdict, exit_code_of
 from xbtasks.errors import ExitCode, UsageError
 from xbtasks.matrix.folder import read_note, replay_matrix
 from xbtasks.matrix.model import Unit
-from xbtasks.matrix.turns import turn_of_processes
 from xbtasks.places import places
 from xbtasks.result import Result, error_result, merge
 from xbtasks.sessions import (
@@ -205,26 +202,3 @@ def test_a_session_that_failed_tells_its_reason(tmp_path: Path) -> None:
         meaning(3, tmp_path / "b") == "nothing was measured: nvidia.case2 skipped: needs 1 GPU (exit code 3)"
     )
     assert meaning(3, tmp_path / "none") == meaning(3)
-
-
-def _takes_its_turn(folder: Path, log: Path, names: list[tuple[str, ...]]) -> None:
-    with turn_of_processes(folder, names), log.open("a") as stream:
-        stream.write("in\n")
-        stream.flush()
-        time.sleep(0.1)
-        stream.write("out\n")
-
-
-def test_processes_take_turns_at_what_they_share(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    names = [[("h", "nvidia", "/a"), ("h", "ascend", "/b")], [("h", "ascend", "/b"), ("h", "nvidia", "/a")]]
-    fork = multiprocessing.get_context("fork")
-    processes = [
-        fork.Process(target=_takes_its_turn, args=(tmp_path / "turns", log, each)) for each in names * 2
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(30)
-        assert process.exitcode == 0
-    assert log.read_text().split() == ["in", "out"] * 4

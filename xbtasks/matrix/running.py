@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from xbtasks.checks import Verdict
 from xbtasks.errors import ExitCode, Interrupted, XbError
 from xbtasks.host.framed import FramedHost
 from xbtasks.matrix.assignment import assign, new_folder
@@ -17,15 +18,14 @@ from xbtasks.matrix.looking import Look, look_at, look_plan
 from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
 from xbtasks.matrix.question import Doing, asked_of, confirm, permission_for
 from xbtasks.matrix.scheduler import Crew, Unrun
-from xbtasks.matrix.turns import Turns
 from xbtasks.reporting.console import Console
 from xbtasks.reporting.watching import watch
 from xbtasks.result import Result
 from xbtasks.session import Place, keep_evidence, new_run_id, note_names, replay, run, transport_to
+from xbtasks.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
     from types import FrameType
 
@@ -56,7 +56,7 @@ class MatrixHost:
 
     @property
     def destination(self) -> str:
-        """Where it is: two hosts of a file may be one machine with other cards."""
+        """Where it is, as its user names it."""
         return str(self.settings.host) if self.settings.host else "local"
 
 
@@ -247,7 +247,7 @@ class MatrixRun:
             if evidence is not None:
                 note_names(evidence, transport)
 
-    def _perform(self, unit: Unit, asked: Sequence[Doing], *, yes: bool) -> Result:
+    def _perform(self, unit: Unit, asked: Sequence[Doing], *, yes: bool) -> Result | Unrun:
         host = self._by_name[unit.host]
         stage = next(each for each in host.plan.stages if each.stage == unit.stage)
         directories = tuple(pair for pair in host.plan.directories if pair[0] == stage.backend_name)
@@ -257,21 +257,14 @@ class MatrixRun:
             self.directory / unit.folder,
             transport,
             permission_for(unit, asked, remote=host.remote, yes=yes),
-            lambda: self._turns.turn(host.destination, stage.backend_name, stage.staging_directory),
+            lambda machine, *name: self._turns.turn(machine or host.destination, *name),
         )
         name = unit.stage if len(self.hosts) == 1 else f"{unit.host} {unit.stage}"
         with self._watch.unit(unit.host, unit.stage, name, self._over) as console:
             try:
-                with self._alone_with_image(host, stage.image):
-                    return run(host.settings, plan, self.discovery, console, place)
-            except XbError as error:  # what others found counts all the same
-                problem = (error.exit_code, str(error))
-                return Result(new_run_id(), plan.command, host.name, "", errors=(problem,))
-
-    def _alone_with_image(self, host: MatrixHost, image: str) -> AbstractContextManager[None]:
-        """Hold an image of a machine that several hosts of the file are: two builds would move one tag."""
-        same = sum(each.destination == host.destination for each in self.hosts)
-        return self._turns.turn("image", host.destination, image) if same > 1 else nullcontext()
+                return run(host.settings, plan, self.discovery, console, place)
+            except XbError as error:  # it left no evidence; what others found counts all the same
+                return Unrun(Verdict.ERROR, str(error), error.exit_code)
 
     def _is_connecting(self, unit: Unit) -> bool:
         transport = self._transports.get(unit)

@@ -57,6 +57,7 @@ def read_engine(answers: Answers, name: str = "docker") -> EngineFacts:
         server_version=_text(info, "ServerVersion"),
         context=_text(client, "Context"),
         endpoint=one_line(endpoint),
+        id=_text(info, "ID"),
         node=_text(info, "Name"),
         platform=architecture,
         root=_text(info, "DockerRootDir"),

@@ -15,8 +15,6 @@ from xbtasks.checks import Check, Status
 from xbtasks.engine import ContainerRequest, Mount
 from xbtasks.hardware import Unjudged
 from xbtasks.host.programs import program
-from xbtasks.host.step import Section, Step
-from xbtasks.hostprobe import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
