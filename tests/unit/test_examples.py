@@ -10,7 +10,9 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from dockerfile import parse_string
 
+from tests.guides import commands
 from tests.markdown import read_page
 from tests.workplace import PROJECT, SAMPLE
 from xbtasks.sessions import FIELD_STAGES
@@ -78,15 +80,30 @@ def test_targets_do_what_they_say(tmp_path: Path) -> None:
     assert not (tmp_path / "verify-stages").exists()
 
 
-def test_the_devcontainer_installs_xb_where_its_path_leads() -> None:
-    found = json.loads((EXAMPLES / "devcontainer/devcontainer.json").read_text())
-    (feature,) = found["features"]
-    assert "docker-in-docker" in feature
-    assert found["remoteEnv"]["PATH"].endswith(f"/home/{found['remoteUser']}/.local/bin")
+def test_the_devcontainer_has_what_xb_needs() -> None:
+    """By hand, before a release: the devcontainer CLI starts it, and ``xb verify`` passes in it."""
+    folder = EXAMPLES / "devcontainer"
+    found = json.loads((folder / "devcontainer.json").read_text())
+    *others, last = parse_string((folder / found["build"]["dockerfile"]).read_text())
+    text = " ".join(line.value[0] for line in others)
+    user, home = found["remoteUser"], f"/home/{found['remoteUser']}"
+    assert text.endswith(f"--groups docker {user}")
+    (packages,) = re.findall(r"--no-install-recommends ([^&]*) &&", " ".join(text.split()))
+    assert {"docker.io", "docker-cli", "docker-buildx", "git", "openssh-client", "pipx"} <= set(
+        packages.split()
+    )
+    # the engine inside is the main program
+    assert (last.cmd.lower(), last.value) == ("cmd", ("dockerd",))
+    assert (found["privileged"], found["overrideCommand"]) == (True, False)
+    assert found["remoteEnv"]["PATH"].endswith(f"{home}/.local/bin")
+    # as the guide does, from a place that the user names, to where this user may write
+    guide = read_page(PROJECT / "docs/guides/beside-the-operator.md")
+    (pipx,) = (words for words in commands(guide, "tools") if words[0] == "pipx")
     install, check = found["postCreateCommand"].split(" && ")
-    assert shlex.split(install) == ["python3", "-m", "pip", "install", "--user", "$XBTASKS"]
-    assert "XBTASKS" in found["containerEnv"]
+    assert shlex.split(install) == [*pipx[:-1], "$XBTASKS"]
     assert check == "xb --version"
+    assert set(found["containerEnv"]) == {"XBTASKS", "XB_STAGE"}
+    assert found["containerEnv"]["XB_STAGE"].startswith(f"{home}/")
 
 
 def test_every_example_is_named_by_a_guide() -> None:
