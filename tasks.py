@@ -7,6 +7,10 @@ from pathlib import Path
 sys.dont_write_bytecode = False
 sys.pycache_prefix = str(Path(__file__).resolve().parent / ".venv/pycache")
 
+from xbtasks.interrupts import end_at_once  # noqa: E402
+
+end_at_once()
+
 from xbtasks.tasks import ns  # noqa: E402
 
 __all__ = ["ns"]

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
-from invoke.program import Program
-
-from xbtasks import __version__
+from xbtasks.interrupts import end_at_once, release
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run ``xb``. Who reads its help or list may stop, as ``head`` does; tasks see to that themselves."""
+    """Run ``xb``."""
+    end_at_once()
+    release()
+    from xbtasks.streams import install, loss
+
+    install()
+    from invoke.program import Program
+
+    from xbtasks import __version__
     from xbtasks.tasks import ns
 
     program = Program(version=__version__, namespace=ns, name="xbtasks", binary="xb", binary_names=["xb"])
     try:
         program.run()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as end:
+        lost = loss()
+        if end.code or lost is None:
+            raise
+        print(f"error: {lost}", file=sys.stderr)  # of a list or a help text; tasks tell it themselves
+        raise SystemExit(lost.exit_code) from end
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xbtasks.errors import CannotJudge, UsageError
+from xbtasks.errors import CannotJudge, UsageError, disk_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def ensure(kind: str) -> Path:
                 (venv / ".xbtasks-run").write_text(_wanted(lock.with_stem("run")))
             stamp.write_text(wanted)
         except OSError as error:
-            raise UsageError(f"{venv} can't be made: {error}", hint="xb needs to write there") from error
+            raise disk_error(f"{venv} can't be made", error, hint="xb needs to write there") from error
     return python
 
 

@@ -18,7 +18,9 @@ A message is one line that says what happened and where; the hint says what to d
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
+from typing import Final
 
 __all__ = [
     "BuildFailed",
@@ -29,10 +31,11 @@ __all__ = [
     "HostUnreachable",
     "Interrupted",
     "LostReply",
-    "OutputLost",
     "Refused",
     "UsageError",
     "XbError",
+    "disk_error",
+    "reason_of",
 ]
 
 
@@ -105,5 +108,21 @@ class Interrupted(XbError):
     exit_code = ExitCode.INTERRUPTED
 
 
-class OutputLost(BrokenPipeError):
-    """Our own text can't be written, to a full disk for one: as with a closed pipe, nobody can read on."""
+_TROUBLE: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+)
+"""What no other name would help against."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why something failed, in the system's own words without Python's number; else its text."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def disk_error(problem: str, error: OSError, *, hint: str = "") -> UsageError | CannotJudge:
+    """Return the error for a file or folder that can't be used, ``problem`` and why.
+
+    A full or broken disk is trouble (4); all else, such as a missing permission, is a wrong name (2).
+    """
+    kind = CannotJudge if error.errno in _TROUBLE else UsageError
+    return kind(f"{problem}: {reason_of(error)}", hint=hint)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
 
-from xbtasks.errors import UsageError
+from xbtasks.errors import UsageError, disk_error
 
 __all__ = ["require_writable", "write_atomically"]
 
@@ -15,7 +16,8 @@ def require_writable(name: str) -> None:
     """Return when the file ``name`` can be expected to be written, so that no run is lost for want of that.
 
     Raises:
-        UsageError: it can't: no name, no such folder, a folder itself, no permission.
+        UsageError: it can't: no name, no such folder, a folder itself, no permission, a read-only mount.
+        CannotJudge: the disk is full or broken.
     """
     target = Path(name)
     if not name or "\0" in name or target.is_dir():
@@ -23,15 +25,21 @@ def require_writable(name: str) -> None:
     device = target.exists() and not target.is_file()
     if not device and not target.parent.is_dir():
         raise UsageError(f"{name} can't be written: there is no folder {target.parent}")
-    if not os.access(target if device else target.parent, os.W_OK):
-        raise UsageError(f"{name} can't be written: permission denied")
+    if device and not os.access(target, os.W_OK):
+        raise UsageError(f"{name} can't be written: {os.strerror(errno.EACCES)}")
+    try:
+        if not device:
+            tempfile.TemporaryFile(dir=target.parent).close()  # it never has a name
+    except OSError as error:
+        raise disk_error(f"{name} can't be written", error) from error
 
 
 def write_atomically(name: str, text: str) -> None:
     """Write ``text`` as UTF-8 to the file ``name`` by rename; what UTF-8 can't hold becomes ``?``.
 
     Raises:
-        UsageError: the file can't be written.
+        UsageError: the file can't be written there.
+        CannotJudge: the disk is full or broken.
     """
     target = Path(name)
     data = text.encode("utf-8", "replace")
@@ -51,4 +59,4 @@ def write_atomically(name: str, text: str) -> None:
             Path(fresh).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise UsageError(f"{name} can't be written: {error.strerror}") from error
+        raise disk_error(f"{name} can't be written", error) from error

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xbtasks import __version__
-from xbtasks.errors import CannotJudge, Refused, UsageError
+from xbtasks.errors import CannotJudge, Refused, UsageError, disk_error, reason_of
 from xbtasks.pipeline import Tools, perform
 from xbtasks.plan import RunPlan, StagePlan
 from xbtasks.planning import stage_plan
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from xbtasks.turns import Turn
 
 __all__ = [
+    "ELSEWHERE",
     "RUN_FOLDER",
     "Place",
     "built_states",
     "clean_run",
+    "evidence_kept",
     "keep_evidence",
     "new_run_id",
     "note_names",
@@ -56,7 +58,8 @@ RUN_FOLDER = "XBTASKS_RUN_FOLDER"
 
 _SCHEMA = 1
 _OWN_SIDE = "own-side.json"
-_WHERE = "XDG_STATE_HOME names another place"
+ELSEWHERE = "XDG_STATE_HOME names another place"
+"""What helps where evidence can't be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +144,10 @@ def run(
     )
     empty = Result(run_id, plan.command, transport.label, str(evidence.directory))
     try:
-        result = perform(plan, tools, empty)
-        evidence.write("result.json", result.to_json())
-        note_names(evidence, transport)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CannotJudge(f"the evidence can't be kept: {error}", hint=_WHERE) from error
+        with evidence_kept(place.directory):
+            result = perform(plan, tools, empty)
+            evidence.write("result.json", result.to_json())
+            note_names(evidence, transport)
     finally:
         host.close()
     return result
@@ -192,7 +192,7 @@ def replay(directory: Path, console: Console) -> Result:
         schema, run_id, label = note["schema"], str(note["run"]), str(note["host"])
         own = OwnSide(read_notes(noted.read_bytes()) if noted.exists() else {})
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
-        why = "it has no run.json" if isinstance(error, FileNotFoundError) else error
+        why = "it has no run.json" if isinstance(error, FileNotFoundError) else reason_of(error)
         raise UsageError(f"{directory} holds no evidence of a run: {why}") from error
     if schema != _SCHEMA:
         raise UsageError(f"{directory} was recorded in form {schema}, this version reads {_SCHEMA}")
@@ -219,6 +219,20 @@ def runs_directory() -> Path:
     """Return where evidence is kept: ``$XDG_STATE_HOME/xbtasks/runs``, else under ``~/.local/state``."""
     base = os.environ.get("XDG_STATE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".local/state") / "xbtasks/runs"
+
+
+@contextmanager
+def evidence_kept(directory: Path) -> Iterator[None]:
+    """Do what keeps evidence in ``directory``.
+
+    Raises:
+        CannotJudge: it can't be kept any more.
+    """
+    try:
+        yield
+    except OSError as error:
+        problem = f"the evidence can't be kept in {directory}: {reason_of(error)}"
+        raise CannotJudge(problem, hint=ELSEWHERE) from error
 
 
 @contextmanager
@@ -283,7 +297,8 @@ def keep_evidence(directory: Path, plan: RunPlan, run_id: str, host: str) -> Evi
     """Return the evidence in ``directory``, with what is asked of ``host`` noted in it.
 
     Raises:
-        UsageError: it can't be written.
+        UsageError: it can't be written there.
+        CannotJudge: the disk is full or broken.
     """
     from xbtasks.host.recording import Evidence
 
@@ -301,7 +316,7 @@ def keep_evidence(directory: Path, plan: RunPlan, run_id: str, host: str) -> Evi
             },
         )
     except OSError as error:
-        raise UsageError(f"the evidence can't be kept: {error}", hint=_WHERE) from error
+        raise disk_error(f"the evidence can't be kept in {directory}", error, hint=ELSEWHERE) from error
     return evidence
 
 

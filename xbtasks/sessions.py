@@ -11,6 +11,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Final
 
+from xbtasks import streams
 from xbtasks.errors import ExitCode, UsageError
 from xbtasks.typed import as_typed
 
@@ -139,6 +140,7 @@ def close_group(folder: Path) -> None:
     from xbtasks.reporting.console import Console
     from xbtasks.reporting.table import show_summary
 
+    streams.install()
     console = Console()
     show_summary(result, console)
     idle = [name for name, each in _results(folder).items() if each.exit_code is ExitCode.SKIPPED]

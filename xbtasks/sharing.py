@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from xbtasks.errors import UsageError, XbError
+from xbtasks.errors import UsageError, XbError, disk_error, reason_of
 from xbtasks.host.recording import RecordedHost
 from xbtasks.host.redaction import NAMES, pseudonyms, redact
 from xbtasks.matrix.folder import replay_folder
@@ -70,7 +70,7 @@ def bundle(directory: Path, file: Path) -> tuple[str, ...]:
             raise UsageError(f"{file} is there already", hint="--output names another file") from None
         except OSError as error:
             file.unlink(missing_ok=True)
-            raise UsageError(f"{file} can't be written: {error.strerror}") from error
+            raise disk_error(f"{file} can't be written", error) from error
     return tuple(names)
 
 
@@ -108,7 +108,7 @@ def _names(directory: Path) -> dict[str, str]:
             hosts += map(str, noted["hosts"])
             users += map(str, noted["users"])
         except (KeyError, OSError, TypeError, ValueError) as error:
-            raise UsageError(f"{path} can't be read: {error}") from error
+            raise UsageError(f"{path} can't be read: {reason_of(error)}") from error
     for facts in _facts(directory):
         endpoints = [facts.engine.endpoint, *(node.endpoint for node in facts.buildx.nodes)]
         hosts += [facts.node, facts.engine.node, *(_hostname(endpoint) for endpoint in endpoints)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from xbtasks.errors import UsageError
+from xbtasks.errors import CannotJudge, UsageError
 from xbtasks.files import require_writable, write_atomically
 
 
@@ -30,7 +30,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(UsageError, match="No space left"):
+    with pytest.raises(CannotJudge, match="No space left"):
         write_atomically(str(target), "after")
     assert target.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
@@ -57,8 +57,11 @@ def test_a_name_that_can_not_be_written_is_said_beforehand(tmp_path: Path, name:
 def test_a_folder_without_write_permission_is_said_beforehand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
-    with pytest.raises(UsageError, match="permission denied"):
+    def denied(**_: object) -> None:
+        raise PermissionError(13, os.strerror(13))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", denied)
+    with pytest.raises(UsageError, match=r"json can't be written: Permission denied$"):
         require_writable(str(tmp_path / "result.json"))
 
 

@@ -243,7 +243,7 @@ def test_a_unit_whose_evidence_can_not_be_kept_takes_no_others_verdict(tmp_path:
     matrix = MatrixRun("m", [host], (B,), (1,), discovery, Silent(), tmp_path / "m")
     found = matrix._perform(unit("local", B, 1), (), yes=False)
     assert found.exit_code is ExitCode.USAGE
-    assert found.reason.startswith("the evidence can't be kept: ")
+    assert found.reason.startswith("the evidence can't be kept in ")
 
 
 def test_a_note_travels_as_json(tmp_path: Path) -> None:

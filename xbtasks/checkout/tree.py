@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xbtasks.errors import UsageError
+from xbtasks.errors import UsageError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def find_repo(explicit: str | None, dockerfile: str, cwd: Path) -> Path:
         if top and (top / dockerfile).exists():
             return top
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"the checkout can't be read: {error}", hint=_HOW_TO_GIVE) from error
+        raise UsageError(f"the checkout can't be read: {reason_of(error)}", hint=_HOW_TO_GIVE) from error
     where = f"{top} has no {dockerfile}" if top else f"{here} is in no git checkout"
     raise UsageError(f"no operator checkout here: {where}", hint=_HOW_TO_GIVE)
 
@@ -128,7 +128,7 @@ class Checkout:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
-            raise UsageError(f"{relative} can't be looked at: {_reason(error)}") from error
+            raise UsageError(f"{relative} can't be looked at: {reason_of(error)}") from error
         if stat.S_ISREG(mode):
             return Kind.EXECUTABLE if mode & stat.S_IXUSR else Kind.FILE
         if stat.S_ISDIR(mode):
@@ -148,7 +148,7 @@ class Checkout:
         try:
             return self.path(relative).read_bytes()
         except OSError as error:
-            raise UsageError(f"{relative} can't be read: {_reason(error)}") from error
+            raise UsageError(f"{relative} can't be read: {reason_of(error)}") from error
 
     def sha256(self, relative: str) -> bytes:
         """Return the digest of what the file at ``relative`` holds, read in constant memory.
@@ -162,7 +162,7 @@ class Checkout:
             with self.path(relative).open("rb") as file:
                 return file_digest(file, "sha256").digest()
         except OSError as error:
-            raise UsageError(f"{relative} can't be read: {_reason(error)}") from error
+            raise UsageError(f"{relative} can't be read: {reason_of(error)}") from error
 
     def target(self, relative: str) -> str:
         """Return what the link at ``relative`` says.
@@ -173,7 +173,7 @@ class Checkout:
         try:
             return str(self.path(relative).readlink())
         except OSError as error:
-            raise UsageError(f"the link {relative} can't be read: {_reason(error)}") from error
+            raise UsageError(f"the link {relative} can't be read: {reason_of(error)}") from error
 
     def names(self, relative: str) -> list[str]:
         """Return the sorted names in the directory at ``relative``.
@@ -184,7 +184,7 @@ class Checkout:
         try:
             return sorted(each.name for each in self.path(relative).iterdir())
         except OSError as error:
-            raise UsageError(f"{relative} can't be read: {_reason(error)}") from error
+            raise UsageError(f"{relative} can't be read: {reason_of(error)}") from error
 
     def follow(self, relative: str) -> Place:
         """Return where ``relative`` leads as BuildKit resolves it: the root of every link is the context's.
@@ -245,7 +245,3 @@ def _parents(relative: str) -> Iterator[str]:
     while "/" in relative:
         relative = relative.rpartition("/")[0]
         yield relative
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

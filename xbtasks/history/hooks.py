@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import Refused, UsageError
+from xbtasks.errors import Refused, UsageError, disk_error
 from xbtasks.source import SOURCE
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Hook:
             Path(fresh).chmod(0o755)
             Path(fresh).replace(self.path)
         except OSError as error:
-            raise UsageError(f"{self.path} can't be written: {error.strerror}") from error
+            raise disk_error(f"{self.path} can't be written", error) from error
         return "installed" if there is None else "brought up to date"
 
     def uninstall(self) -> bool:

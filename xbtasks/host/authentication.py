@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from xbtasks.host.sshconfig import HostConfig
 
+from xbtasks.errors import reason_of
+
 __all__ = ["KeyAuthentication", "KeysRefused"]
 
 _DEFAULT_KEYS: Final = ("id_rsa", "id_ecdsa", "id_ed25519")
@@ -160,7 +162,7 @@ class _Agent(AgentSSH):
             self._connect(connection)
         except (OSError, SSHException) as error:
             connection.close()
-            notes.append(f"the ssh agent at {path} doesn't answer: {error}")
+            notes.append(f"the ssh agent at {path} doesn't answer: {reason_of(error)}")
 
     def close(self) -> None:
         self._close()

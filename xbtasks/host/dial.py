@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import UsageError
+from xbtasks.errors import UsageError, reason_of
 from xbtasks.host.failures import Failure, unreachable
 from xbtasks.host.handshake import Dropped, handshake
 from xbtasks.host.lookup import look_up
@@ -311,4 +311,6 @@ def _start_proxy(command: str, where: str) -> ProxyProcess:
     try:
         return ProxyProcess(command)
     except OSError as error:
-        raise unreachable(Failure.UNREACHABLE, where, f"ProxyCommand can't be started: {error}") from error
+        raise unreachable(
+            Failure.UNREACHABLE, where, f"ProxyCommand can't be started: {reason_of(error)}"
+        ) from error

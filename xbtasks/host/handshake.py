@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from xbtasks.errors import HostUnreachable
+from xbtasks.errors import HostUnreachable, reason_of
 from xbtasks.host.failures import Failure, unreachable
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def handshake(
         if time.monotonic() - begun >= seconds:
             detail = f"no ssh server answered within {seconds} s"
             raise unreachable(Failure.UNREACHABLE, where, detail) from error
-        raise Dropped(where, str(error) or type(error).__name__) from error
+        raise Dropped(where, reason_of(error) or type(error).__name__) from error
     finally:
         if not connection.is_connected:
             connection.client.close()

@@ -10,7 +10,7 @@ import socket
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import HostUnreachable, LostReply
+from xbtasks.errors import HostUnreachable, LostReply, reason_of
 from xbtasks.host.frame import LOOP
 from xbtasks.host.framed import Transport
 from xbtasks.host.wire import Wire
@@ -58,7 +58,7 @@ class _ShellWire(Wire):
                 )
         except OSError as error:
             self._input.close()
-            raise HostUnreachable(f"no sh can be started here: {error}") from error
+            raise HostUnreachable(f"no sh can be started here: {reason_of(error)}") from error
         assert self._child.stdout is not None  # noqa: S101 - both are pipes
         assert self._child.stderr is not None  # noqa: S101
         self._outputs = (self._child.stdout, self._child.stderr)

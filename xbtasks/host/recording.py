@@ -23,6 +23,7 @@ from xbtasks.errors import (
     LostReply,
     UsageError,
     XbError,
+    reason_of,
 )
 from xbtasks.host import frame
 from xbtasks.host.step import Host, LiveSink, Reply, Step
@@ -141,7 +142,7 @@ class RecordedHost(Host):
             stdout, stderr = (gzip.decompress(_read(folder / name)) for name in ("stdout.gz", "stderr.gz"))
             seconds = float(str(entry["seconds"]))
         except (EOFError, OSError, ValueError, zlib.error) as error:
-            raise LostReply(f"step {step.name} of the evidence can't be read: {error}") from error
+            raise LostReply(f"step {step.name} of the evidence can't be read: {reason_of(error)}") from error
         return frame.parse(step, marker, stdout, stderr=stderr, seconds=seconds)
 
     def close(self) -> None:

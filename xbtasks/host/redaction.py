@@ -13,7 +13,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import UsageError
+from xbtasks.errors import UsageError, reason_of
 from xbtasks.host import frame
 from xbtasks.host.programs import programs
 
@@ -85,7 +85,7 @@ def redact(source: Path, target: Path, names: dict[str, str]) -> None:
                 there.write_bytes(change(path.read_bytes()))
     except (KeyError, OSError, ValueError) as error:
         shutil.rmtree(target, ignore_errors=True)
-        raise UsageError(f"{source} can't be redacted: {error}") from error
+        raise UsageError(f"{source} can't be redacted: {reason_of(error)}") from error
 
 
 def _escaped(name: str) -> bytes:

@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import LostReply
+from xbtasks.errors import LostReply, reason_of
 from xbtasks.host.failures import Failure, unreachable
 from xbtasks.host.frame import LOOP
 from xbtasks.host.framed import Transport
@@ -70,13 +70,13 @@ def _start_shell(label: str, route: Route) -> Channel:
     except ChannelException as error:
         raise unreachable(Failure.TOO_MANY_SESSIONS, label, f"no channel: {error.text}") from error
     except (SSHException, EOFError, OSError) as error:
-        raise unreachable(Failure.LINK_LOST, label, f"no channel: {error}") from error
+        raise unreachable(Failure.LINK_LOST, label, f"no channel: {reason_of(error)}") from error
     try:
         channel.exec_command(LOOP)
     except (SSHException, EOFError, OSError) as error:
         if not transport.is_active():
             raise unreachable(Failure.LINK_LOST, label, "no answer to the first request") from error
-        raise unreachable(Failure.SHELL, label, f"it runs no command: {error}") from error
+        raise unreachable(Failure.SHELL, label, f"it runs no command: {reason_of(error)}") from error
     return channel
 
 

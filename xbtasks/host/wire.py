@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from xbtasks.errors import CannotJudge, DeadlineExceeded, LostReply, XbError
+from xbtasks.errors import CannotJudge, DeadlineExceeded, LostReply, XbError, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -80,7 +80,7 @@ class Request:
             raise
         except OSError as error:
             yield b"0\n"
-            raise CannotJudge(f"the payload can't be read: {error}") from error
+            raise CannotJudge(f"the payload can't be read: {reason_of(error)}") from error
         yield b"0\n"
 
 
@@ -171,7 +171,7 @@ def _arrived(wire: Wire, answer: Answer, seconds: float) -> bool:
     try:
         arrived = wire.receive(min(seconds, 1.0))
     except OSError as error:
-        raise LostReply(f"the link was lost: {error}") from error
+        raise LostReply(f"the link was lost: {reason_of(error)}") from error
     if arrived is not None:
         answer.take(*arrived)
     return arrived is not None

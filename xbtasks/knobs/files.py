@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import UsageError
+from xbtasks.errors import UsageError, reason_of
 from xbtasks.knobs.table import KNOBS
 from xbtasks.knobs.values import shown
 
@@ -77,8 +77,8 @@ def read_bytes(path: Path, label: str, *, required: bool) -> bytes | None:
             raise UsageError(f"{label}: there is no such configuration file") from None
         return None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise UsageError(f"{label}: can't be read: {reason or 'not a usable path'}") from None
+        reason = reason_of(error) if isinstance(error, OSError) else "not a usable path"
+        raise UsageError(f"{label}: can't be read: {reason}") from None
     if len(data) > MAX_BYTES:
         raise UsageError(f"{label}: a configuration file has at most {MAX_BYTES} bytes")
     return data

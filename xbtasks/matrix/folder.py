@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.checks import CaseReport, Verdict
-from xbtasks.errors import ExitCode, UsageError
+from xbtasks.errors import ExitCode, UsageError, XbError, reason_of
 from xbtasks.files import write_atomically
 from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
 from xbtasks.result import Result, merge
@@ -53,7 +53,7 @@ def keep(result: Result, write: Callable[[], None]) -> Result:
     """Return ``result`` once ``write`` has kept it; that it can't be kept takes nothing of it away."""
     try:
         write()
-    except UsageError as error:
+    except XbError as error:
         problem = (ExitCode.CANNOT_JUDGE, f"the evidence can't be kept: {error}")
         return replace(result, errors=(*result.errors, problem))
     return result
@@ -68,7 +68,7 @@ def read_note(directory: Path) -> MatrixNote:
     try:
         return MatrixNote.from_json(json.loads((directory / NOTE).read_bytes()))
     except (OSError, RecursionError, ValueError) as error:
-        raise UsageError(f"{directory} holds no matrix: {error}") from error
+        raise UsageError(f"{directory} holds no matrix: {reason_of(error)}") from error
 
 
 def replay_folder(directory: Path, console: Console) -> Result:

@@ -11,9 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import UsageError
+from xbtasks.errors import UsageError, disk_error
 from xbtasks.matrix.folder import NOTE, is_matrix
 from xbtasks.plan import RunPlan
+from xbtasks.session import ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,8 +61,7 @@ def locked(directory: Path) -> Iterator[None]:
         directory.mkdir(parents=True, mode=0o700, exist_ok=True)
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        hint = "XDG_STATE_HOME names another place"
-        raise UsageError(f"the evidence can't be kept: {error}", hint=hint) from error
+        raise disk_error(f"the evidence can't be kept in {directory}", error, hint=ELSEWHERE) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

@@ -21,7 +21,16 @@ from xbtasks.matrix.scheduler import Crew, Unrun
 from xbtasks.reporting.console import Console
 from xbtasks.reporting.watching import watch
 from xbtasks.result import Result
-from xbtasks.session import Place, keep_evidence, new_run_id, note_names, replay, run, transport_to
+from xbtasks.session import (
+    Place,
+    evidence_kept,
+    keep_evidence,
+    new_run_id,
+    note_names,
+    replay,
+    run,
+    transport_to,
+)
 from xbtasks.turns import Turns
 
 if TYPE_CHECKING:
@@ -239,13 +248,14 @@ class MatrixRun:
         evidence = keep_evidence(folder, plan, run_id, host.name) if record else None
         empty = Result(run_id, plan.command, host.name, str(folder) if record else "")
         framed = FramedHost(transport, evidence)
-        try:
-            with self._watch.look(host.name):
-                return look_at(host.name, host.plan, framed, empty)
-        finally:
-            framed.close()
-            if evidence is not None:
-                note_names(evidence, transport)
+        with evidence_kept(folder):
+            try:
+                with self._watch.look(host.name):
+                    return look_at(host.name, host.plan, framed, empty)
+            finally:
+                framed.close()
+                if evidence is not None:
+                    note_names(evidence, transport)
 
     def _perform(self, unit: Unit, asked: Sequence[Doing], *, yes: bool) -> Result | Unrun:
         host = self._by_name[unit.host]

@@ -9,7 +9,6 @@ import threading
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, TextIO
 
-from xbtasks.errors import OutputLost
 from xbtasks.reporting.progress import BuildProgress
 from xbtasks.reporting.text import one_line
 from xbtasks.typed import as_typed
@@ -37,7 +36,7 @@ _COLOURED = re.compile(r"(\n|\x1b\[(?:0|3[1236])m)")
 
 
 class Console:
-    """Writes for people. Text that can't be encoded is replaced; a closed pipe ends the run quietly."""
+    """Writes for people. Text that can't be encoded is replaced."""
 
     def __init__(self, out: TextIO | None = None, hide: re.Pattern[str] | None = None) -> None:
         self.out = out or sys.stdout
@@ -65,13 +64,8 @@ class Console:
         if self._screen is not None:
             self._screen.say(text)
             return
-        try:
-            with self._writing:  # print writes a line's end apart
-                print(text, file=self.out, flush=True)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise OutputLost(error.errno, error.strerror) from error
+        with self._writing:  # print writes a line's end apart
+            print(text, file=self.out, flush=True)
 
     @property
     def can_ask(self) -> bool:

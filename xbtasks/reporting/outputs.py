@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import UsageError, XbError
+from xbtasks.errors import UsageError, XbError, reason_of
 from xbtasks.files import require_writable, write_atomically
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def append_step_summary(result: Result, environment: Mapping[str, str]) -> str:
         with target.open("ab") as stream:
             stream.write(text.encode("utf-8", "replace"))
     except (OSError, ValueError) as error:
-        return f"{STEP_SUMMARY}: {name!a} can't be written: {getattr(error, 'strerror', None) or error}"
+        return f"{STEP_SUMMARY}: {name!a} can't be written: {reason_of(error)}"
     return ""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from xbtasks.errors import CannotJudge, EngineDown
+from xbtasks.errors import CannotJudge, EngineDown, reason_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +98,7 @@ class EngineApi:
             response = connection.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise EngineDown(f"the engine at {self.socket} does not answer: {error}") from error
+            raise EngineDown(f"the engine at {self.socket} does not answer: {reason_of(error)}") from error
         finally:
             connection.close()
         if response.status == http.client.NOT_FOUND:

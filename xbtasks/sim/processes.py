@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from xbtasks.errors import CannotJudge
+from xbtasks.errors import CannotJudge, reason_of
 from xbtasks.sim.paths import MARKER
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def remove_cgroups(paths: SimPaths) -> None:
         except OSError as error:
             if time.monotonic() > deadline:
                 raise CannotJudge(
-                    f"the control group of the simulated host can't be removed: {error}"
+                    f"the control group of the simulated host can't be removed: {reason_of(error)}"
                 ) from error
             time.sleep(_POLL_S)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from invoke.tasks import Task
 
-from xbtasks.errors import CannotJudge, ExitCode, Interrupted, OutputLost, UsageError, XbError
+from xbtasks import streams
+from xbtasks.errors import ExitCode, Interrupted, UsageError, XbError, reason_of
+from xbtasks.interrupts import raised
 from xbtasks.knobs.table import KNOBS, Group, knobs_for
 from xbtasks.source import SOURCE
 from xbtasks.tasks.executor import report_exit, user_file
@@ -144,8 +145,7 @@ class Call:
     def close(self) -> None:
         """Leave the place that text goes to as it was found."""
         if self._console is not None:
-            with suppress(BrokenPipeError):
-                self._console.close()
+            self._console.close()
 
     @property
     def outputs(self) -> dict[str, str]:
@@ -179,7 +179,7 @@ class Call:
             target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
             write_atomically(str(target), json.dumps(result.to_json(), indent=1) + "\n")
         except (OSError, XbError) as error:
-            _warn(f"{target} can't be written: {error}")
+            _warn(f"{target} can't be written: {reason_of(error)}")
 
     def publish(self, result: Result, *, summary: bool = True) -> ExitCode:
         """Write ``result`` in every form that was asked for and return the exit code of the call.
@@ -272,7 +272,7 @@ def command(
             note_call({flag: str(given[key]) for key, flag in placing.items() if given.get(key)})
             code = _guarded(function, call)
             call.close()
-            report_exit(code)
+            report_exit(_unless_lost(code))
 
         body.__name__ = function.__name__
         body.__doc__ = function.__doc__
@@ -292,23 +292,29 @@ def command(
 def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
     """Return the exit code of a call, whatever happens in it; errors are one line and what to do next."""
     try:
-        call.check_outputs()
-        return function(call)
+        with raised():
+            call.check_outputs()
+            return function(call)
     except KeyboardInterrupt:
         return _failed(call, Interrupted("interrupted"))
     except XbError as error:
         return _failed(call, error)
-    except BrokenPipeError as error:
-        # The reader of our output went away, as `head` does: nobody is left to tell. A full disk is told.
-        if isinstance(error, OutputLost):
-            _print_error(CannotJudge(f"the output can't be written: {error.strerror}"))
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.CANNOT_JUDGE
     except Exception as error:  # noqa: BLE001 - the last line of defence: never a verdict, never silent
         import traceback
 
         traceback.print_exc()
         return _failed(call, XbError(f"internal error, please report it with the lines above: {error!r}"))
+
+
+def _unless_lost(code: ExitCode) -> ExitCode:
+    """Return the exit code of a call, or a worse one where its text could not be written."""
+    lost = streams.loss()
+    if lost is None:
+        return code
+    from xbtasks.result import worst_exit
+
+    _print_error(lost)
+    return worst_exit([code, lost.exit_code])
 
 
 def _failed(call: Call, error: XbError) -> ExitCode:

@@ -7,17 +7,14 @@ executor from a collection, so the method itself is replaced.
 
 from __future__ import annotations
 
-import signal
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from invoke.config import Config
 from invoke.exceptions import Exit
 from invoke.executor import Executor
 
 from xbtasks.errors import ExitCode
-
-if TYPE_CHECKING:
-    from types import FrameType
+from xbtasks.interrupts import end_at_once
 
 __all__ = ["install", "report_exit", "user_file"]
 
@@ -49,9 +46,7 @@ def user_file() -> str:
 def _run_all(executor: Executor, *tasks: Any) -> Any:
     _codes.clear()
     _user_file[:] = [executor.core[0].args["config"].value] if executor.core else []
-    signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup sets it
-        signal.signal(signal.SIGHUP, _terminate)  # the terminal was closed
+    end_at_once()
     results = _execute(executor, *tasks)
     from xbtasks.result import worst_exit
 
@@ -63,7 +58,3 @@ def _run_all(executor: Executor, *tasks: Any) -> Any:
 
 def _load_nothing(_config: Config, merge: bool = True) -> None:  # noqa: FBT001, FBT002 - Invoke's
     del merge
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -17,6 +17,7 @@ from invoke.parser import parser
 from invoke.program import Program
 from invoke.vendor.lexicon import Lexicon
 
+from xbtasks import streams
 from xbtasks.errors import ExitCode
 from xbtasks.typed import note_options
 
@@ -158,6 +159,7 @@ _invokes_cleanup: Final = Program.parse_cleanup
 
 def _parse_cleanup(self: Program) -> None:
     """Do what Invoke's own help and list options ask for; a wrong word of theirs is wrong usage."""
+    streams.install()
     before = [(flag, self.args[name].value) for flag, name in _BEFORE_TASKS if name in self.args]
     note_options([word for flag, value in before if value for word in (flag, str(value))])
     form = str(self.args["list-format"].value)

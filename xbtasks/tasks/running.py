@@ -221,10 +221,6 @@ def _ask_stages(call: Call, discovery: Discovery) -> list[Stage]:
 
 def finish(call: Call, result: Result, *, summary: bool = True) -> ExitCode:
     """Print ``result``, write it in every form that was asked for, and return the exit code of the call."""
-    try:
-        show_result(result, call.console)
-        call.console.announce(result)
-    except BrokenPipeError:
-        call.publish(result, summary=summary)  # the files are wanted although nobody reads the table any more
-        raise
+    show_result(result, call.console)
+    call.console.announce(result)
     return call.publish(result, summary=summary)
