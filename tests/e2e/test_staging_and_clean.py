@@ -193,6 +193,32 @@ def test_clean_all_removes_ours_and_nothing_else(place: Workplace) -> None:
     assert place.engine.docker("image", "inspect", "--format", "{{.Id}}", BASE)
 
 
+def test_an_image_whose_tag_was_taken_at_once_is_removed_all_the_same(place: Workplace) -> None:
+    tag, made = place.tag("image"), place.folder / "made"
+    text = f"FROM {BASE} AS {NVIDIA}\nRUN mkdir /out; echo {place.name} >/out/libvgpu.so\n"
+    checkout = make_checkout(place.folder / "checkout", text)
+    path = place.shim(
+        "docker",
+        f"""if [ "$1 $2" = "buildx build" ]; then
+  "$REAL" "$@"; status=$?
+  "$REAL" image inspect --format '{{{{.Id}}}}' {tag} >{made}
+  "$REAL" tag {BASE} {tag}
+  exit $status
+fi
+exec "$REAL" "$@\"""",
+    )
+    done = place.inv("verify", NVIDIA, "--cases", "1", "--json", PATH=path, XB_REPO=str(checkout))
+    assert (done.code, done.document["verdict"]) == (4, "ERROR")
+    assert f"{tag} names " in done.document["reason"]
+    ours = made.read_text().strip()
+    assert place.engine.docker("image", "inspect", "--format", "{{.Id}} {{.RepoTags}}", ours) == f"{ours} []"
+    cleaned = place.inv("clean", "--all")
+    assert (cleaned.code, f"image {ours}" in cleaned.out) == (0, True), cleaned.text
+    place.engine.docker("image", "inspect", ours, code=1)
+    assert place.engine.docker("image", "inspect", "--format", "{{.Id}}", tag)  # it is another's by now
+    place.engine.docker("image", "rm", tag)
+
+
 def test_clean_with_a_dead_engine_is_no_success(place: Workplace) -> None:
     done = place.inv("clean", "--all", DOCKER_HOST="unix:///nonexistent.sock")
     assert done.code == 4, done.text

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 INPUTS = "a" * 64
 ENGINE = """#!/bin/sh
-# an engine that knows one image: the file "image" holds what inspect prints of it
+# an engine that knows images by their ids, files that hold what inspect prints; "image" is what any tag names
 here=${0%/*}
+for last; do :; done
 echo "$@" >>"$here/log"
 case $1 in
-image) [ "$2" = rm ] && { [ "$4" != used:1 ]; exit; }; cat "$here/image" 2>/dev/null ;;
+image)
+  [ "$2" = rm ] && { [ "$4" != used:1 ]; exit; }
+  case $last in sha256:*) ;; *) last=image ;; esac
+  cat "$here/$last" 2>/dev/null ;;
 build) shift; sh -c "$1" build "$here" "$3" ;;
 esac
 """
@@ -40,7 +44,8 @@ def engine(tmp_path: Path) -> Path:
 def makes(identity: str, inputs: str = INPUTS, *, told: str = "") -> str:
     """Return a build that loads an image, and tells the id of ``told`` or its own."""
     document = json.dumps({"containerimage.config.digest": told or identity})
-    return f"echo '{identity} {inputs}' >\"$1/image\"; echo '{document}' >\"$2\""
+    made = f'echo \'{identity} {inputs}\' >"$1/{identity}"; cp "$1/{identity}" "$1/image"'
+    return f"{made}; echo '{document}' >\"$2\""
 
 
 def build_argv(engine: Path, base: str, tag: str, script: str) -> tuple[str, ...]:
@@ -93,7 +98,9 @@ def test_what_was_built_is_recorded_and_read_back(tmp_path: Path, engine: Path) 
         (f"{ONE} {INPUTS}", "exit 3", 3, set()),  # as it was before, and no build said it
         (f"{ONE} {INPUTS}", makes(ONE), 0, {ONE}),  # all of it came out of the cache
         (f"{ONE} {INPUTS}", makes(TWO), 0, {TWO}),
-        ("", makes(ONE, "b" * 64), 0, set()),  # another build moved the tag
+        ("", makes(ONE, "b" * 64), 0, set()),
+        ("", makes(ONE) + f"; echo '{TWO} {INPUTS}' >\"$1/image\"", 0, {ONE}),  # another build moved the tag
+        ("", makes(ONE) + '; rm "$1/image"', 0, {ONE}),
         ("", makes(ONE, ""), 0, set()),
         (f"{ONE} {INPUTS}", makes(ONE, told=TWO), 0, set()),
         ("", makes(ONE) + "; exit 1", 1, {ONE}),  # the image is there all the same

@@ -8,18 +8,21 @@ case $1 in
 esac
 engine=$2 tag=$3 inputs=$4
 shift 4
-named() {
-  "$engine" image inspect --format '{{.Id}} {{with .Config}}{{index .Labels "xbtasks.inputs"}}{{end}}' -- "$tag" 2>/dev/null
+identify() { # IMAGE: print its id and the inputs that it says it was built from
+  "$engine" image inspect --format '{{.Id}} {{with .Config}}{{index .Labels "xbtasks.inputs"}}{{end}}' -- "$1" 2>/dev/null
 }
-# What the tag names now is of this build if it bears its inputs and the build says so. One that was stopped may
-# not have come to say anything: there it is if it is new. Labels alone prove nothing, others inherit them.
+# The build says which image it made, by one id or another, whatever its tag names by now. One that was stopped may
+# not have come to say anything: there it is what the tag names, if that is new.
 note() {
-  now=$(named)
-  id=${now%% *}
-  [ "$now" = "$id $inputs" ] || return 0
   if [ -s "$metadata" ]; then
-    grep -qF "\"$id\"" "$metadata" || return 0
-  elif [ "$1" -le 128 ] || [ "$now" = "$before" ]; then return 0; fi
+    grep -oE '"containerimage\.(config\.)?digest": *"sha256:[0-9a-f]+"' "$metadata" | grep -oE 'sha256:[0-9a-f]+' |
+      while read -r id; do record "$id" "$(identify "$id")"; done
+  elif [ "$1" -gt 128 ] && now=$(identify "$tag") && [ "$now" != "$before" ]; then record "${now%% *}" "$now"; fi
+}
+# Labels alone prove nothing, others inherit them; an image without these inputs is none of this build.
+record() { # ID FOUND
+  id=$1
+  [ "$2" = "$id $inputs" ] || return 0
   umask 077
   mkdir -p "$base/.built" || return 0
   record=$base/.built/${id#sha256:}
@@ -27,7 +30,7 @@ note() {
 }
 metadata=$(mktemp) || exit 96
 trap 'rm -f "$metadata"' EXIT
-before=$(named)
+before=$(identify "$tag")
 trap 'trap "" HUP INT TERM; kill -TERM "$child" 2>/dev/null; wait "$child"; note 143; exit 143' HUP INT TERM
 "$@" --metadata-file "$metadata" >&2 &
 child=$!
