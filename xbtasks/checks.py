@@ -43,7 +43,8 @@ class Check:
     """One row.
 
     ``id`` is stable (``nvidia.case1.mode``), ``detail`` is what a person reads; a FAIL also gives
-    ``expected`` and ``observed``.
+    ``expected`` and ``observed``. ``host`` is whom a row of preflight is about, empty where the whole run had
+    one; a case's rows are about the case's.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Check:
     detail: str = ""
     expected: str = ""
     observed: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,14 @@ class Result:
             for each in dict.fromkeys(told)
         )
 
+    @property
+    def preflights(self) -> dict[str, tuple[Check, ...]]:
+        """The rows of preflight by host, as the hosts were looked at."""
+        hosts = dict.fromkeys(row.host or self.host for row in self.preflight)
+        return {
+            host: tuple(row for row in self.preflight if (row.host or self.host) == host) for host in hosts
+        }
+
     def to_json(self) -> dict[str, object]:
         """Return the result document (schema/result-1.json)."""
         return {
@@ -132,7 +140,7 @@ class Result:
             "reason": self.reason,
             "cases": [self._placed(case) for case in self.cases],
             "builds": [self._placed(build) for build in self.builds],
-            "preflight": [asdict(row) for row in self.preflight],
+            "preflight": [{**_row(row), "host": row.host or self.host} for row in self.preflight],
             "artifacts": [self._placed(artifact) for artifact in self.artifacts],
             "errors": [{"exit_code": int(code), "message": text} for code, text in self.errors],
             "evidence": self.evidence,
@@ -140,7 +148,13 @@ class Result:
 
     def _placed(self, found: CaseReport | BuildRecord | ArtifactRecord) -> dict[str, object]:
         """Return what was found as JSON values, with the host it was found on."""
-        return {**asdict(found), "host": found.host or self.host}
+        rows = {"checks": [_row(row) for row in found.checks]} if isinstance(found, CaseReport) else {}
+        return {**asdict(found), **rows, "host": found.host or self.host}
+
+
+def _row(row: Check) -> dict[str, object]:
+    """Return what a row says, as JSON values."""
+    return {key: value for key, value in asdict(row).items() if key != "host"}
 
 
 _VERDICTS = {
@@ -176,7 +190,11 @@ def merge(results: Iterable[Result], *, run: str, command: str, evidence: str) -
         evidence=evidence,
         engine=", ".join(dict.fromkeys(part.engine for part in parts if part.engine)),
         simulated=any(part.simulated for part in parts),
-        preflight=tuple(dict.fromkeys(row for part in parts for row in part.preflight)),
+        preflight=tuple(
+            dict.fromkeys(
+                replace(row, host=row.host or part.host) for part in parts for row in part.preflight
+            )
+        ),
         builds=tuple(replace(each, host=each.host or part.host) for part in parts for each in part.builds),
         cases=tuple(replace(each, host=each.host or part.host) for part in parts for each in part.cases),
         artifacts=tuple(

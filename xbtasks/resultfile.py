@@ -75,7 +75,7 @@ def from_json(document: object) -> Result:
         evidence=top.text("evidence"),
         engine=top.text("engine"),
         simulated=top.flag("simulated"),
-        preflight=tuple(_check(each) for each in top.objects("preflight")),
+        preflight=tuple(replace(_check(each), host=_host(each, host)) for each in top.objects("preflight")),
         builds=tuple(_build(each, host) for each in top.objects("builds")),
         cases=tuple(_case(each, host) for each in top.objects("cases")),
         artifacts=tuple(_artifact(each, host) for each in top.objects("artifacts")),

@@ -190,6 +190,14 @@ def test_the_first_sentence_says_how_many_cases_ended_how(result: Result, said: 
     assert f"<p>{said}</p>" in render(result)
 
 
+def test_each_host_of_several_has_its_own_rows() -> None:
+    one, two = (replace(RESULT, host=host) for host in ("gpu-1", "gpu-2"))
+    text = section_of(render(merge((one, two), run="m", command="matrix", evidence="")), "host")
+    assert re.findall("What (.*?) can do", text) == ["gpu-1", "gpu-2"]
+    assert text.count("docker 26.1.5") == 2
+    assert "What this host can do" in render(one)
+
+
 def test_the_facts_of_an_artifact_are_shown() -> None:
     text = section_of(render(RESULT), "artifacts")
     for fact in ("libcuda.so.1, libnvidia-ml.so.1, libc.so.6", "2.34", "cuMemAlloc_v2", "0" * 64, "5" * 40):

@@ -13,6 +13,7 @@ from tests.workplace import PROJECT
 from xbtasks.checks import CaseReport, Check, Status, Verdict
 from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, Interrupted, Refused, UsageError, XbError
 from xbtasks.result import ArtifactRecord, BuildRecord, Result, error_result, merge, worst_exit
+from xbtasks.resultfile import from_json
 
 SCHEMA = json.loads((PROJECT / "xbtasks/schema/result-1.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -132,6 +133,24 @@ def test_the_document_has_the_shape_that_is_shipped() -> None:
         document = json.loads(json.dumps(each.to_json()))
         VALIDATOR.validate(document)
         assert document["schema"] == 1
+
+
+def test_rows_of_preflight_say_whose_they_are_when_runs_are_put_together() -> None:
+    row, other = Check("preflight.buildx", Status.FAIL, "too old"), Check("preflight.host", Status.PASS)
+    parts = [replace(EMPTY, host=host, preflight=(row, *more)) for host, more in (("a", ()), ("b", (other,)))]
+    found = merge((*parts, parts[0]), run="m", command="matrix", evidence="")
+    assert found.preflights == {
+        "a": (replace(row, host="a"),),
+        "b": (replace(row, host="b"), replace(other, host="b")),
+    }
+    document = json.loads(json.dumps(found.to_json()))
+    VALIDATOR.validate(document)
+    assert [each["host"] for each in document["preflight"]] == ["a", "b", "b"]
+    assert from_json(document).preflights == found.preflights
+    (alone,) = parts[0].to_json()["preflight"]  # type: ignore[misc]
+    assert alone["host"] == "a"
+    assert from_json(json.loads(json.dumps(parts[0].to_json()))).preflight == (row,)
+    assert "host" not in replace(EMPTY, cases=(PASSED,)).to_json()["cases"][0]["checks"][0]  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

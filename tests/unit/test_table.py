@@ -138,6 +138,14 @@ def test_warnings_of_the_preflight_are_counted_and_failures_shown() -> None:
     assert "1 WARN about this host" in text
     assert "too old" in text
     assert "no NPU" not in text
+    several = [replace(row, host="gpu-1") for row in rows[:2]] + [replace(row, host="gpu-2") for row in rows]
+    text = shown(replace(RESULT, cases=(PASSED,), preflight=tuple(several)))
+    assert "preflight of gpu-2\n" in text
+    assert "preflight of gpu-1" not in text
+    assert "2 WARN about 2 hosts" in text
+    assert "1 WARN about 1 host," in shown(
+        replace(RESULT, cases=(PASSED,), preflight=(several[0], *several[2:]))
+    )
     asked = shown(replace(RESULT, command="preflight", preflight=rows))
     assert all(row.detail in asked for row in rows)
 

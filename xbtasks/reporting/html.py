@@ -174,16 +174,20 @@ def _sections(result: Result) -> Iterator[Markup]:
 
 
 def _preflight(result: Result) -> Markup:
-    counts = Counter(row.status for row in result.preflight)
-    said = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
-    summary = element(
-        "summary",
-        element("span", "What this host can do", class_="title"),
-        element("span", said, class_="soft"),
-    )
-    rows = check_table(result.preflight, "Preflight rows of the host")
-    fold = element("details", summary, rows, class_="card", open=result.command == "preflight")
-    return section("Host", "host", fold)
+    found = result.preflights
+    folds = []
+    for host, rows in found.items():
+        counts = Counter(row.status for row in rows)
+        said = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
+        who, whose = (host, host) if len(found) > 1 else ("this host", "the host")
+        summary = element(
+            "summary",
+            element("span", f"What {who} can do", class_="title"),
+            element("span", said, class_="soft"),
+        )
+        table = check_table(rows, f"Preflight rows of {whose}")
+        folds.append(element("details", summary, table, class_="card", open=result.command == "preflight"))
+    return section("Hosts" if len(found) > 1 else "Host", "host", *folds)
 
 
 def _evidence(directory: str) -> Markup:

@@ -80,11 +80,16 @@ def show_summary(result: Result, console: Console) -> None:
 def _show_preflight(result: Result, console: Console) -> None:
     """Print the preflight rows: all of them if they were asked for, else what failed, and a count."""
     asked = result.command == "preflight"
-    _show_rows("preflight", [row for row in result.preflight if asked or row.status is Status.FAIL], console)
-    warnings = sum(row.status is Status.WARN for row in result.preflight)
-    if warnings and not asked and result.command != "demo":  # its host is no other command's
+    found = result.preflights
+    for host, rows in found.items():
+        title = f"preflight of {host}" if len(found) > 1 else "preflight"
+        _show_rows(title, [row for row in rows if asked or row.status is Status.FAIL], console)
+    warned = [host for host, rows in found.items() for row in rows if row.status is Status.WARN]
+    if warned and not asked and result.command != "demo":  # its host is no other command's
+        hosts = len(set(warned))
+        about = "this host" if len(found) == 1 else f"{hosts} host{'s' if hosts > 1 else ''}"
         console.say()
-        console.say(f"preflight: {warnings} WARN about this host, `inv preflight` shows them")
+        console.say(f"preflight: {len(warned)} WARN about {about}, `inv preflight` shows them")
 
 
 def _show_rows(title: str, rows: Sequence[Check], console: Console) -> None:
