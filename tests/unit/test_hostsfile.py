@@ -27,6 +27,43 @@ hosts:
 """
 
 
+CASES = [
+    ("", 0, "names no host"),
+    ("- a\n", 1, "a hosts file is a mapping with hosts"),
+    ("\nhost:\n - name: a\n", 2, "'host' is no key of a hosts file; did you mean hosts?"),
+    ("hosts:\n", 1, "hosts: is a list"),
+    ("hosts: {}\n", 1, "hosts: is a list"),
+    ("hosts: []\n", 1, "empty list"),
+    ("hosts:\n - gpu-1\n", 2, "a host is a mapping"),
+    ("hosts:\n - name: a\n", 2, "a host needs ssh:"),
+    ("hosts:\n - ssh: a\n", 2, "a host needs name:"),
+    ("hosts:\n - name: a\n   ssh: b\n   shs: c\n", 4, "'shs' is no key of a host; did you mean ssh?"),
+    ("hosts:\n - name: a\n   ssh: b\n   zzz: c\n", 4, "'zzz' is no key of a host; name, ssh, backends"),
+    ("hosts:\n - name: a\n   ssh: b\n   ssh: c\n", 4, "ssh is set twice; first on"),
+    ("hosts:\n - name: a b\n   ssh: b\n", 2, "'a b' is no name for a host"),
+    ("hosts:\n - name: ../x\n   ssh: b\n", 2, "no name for a host"),
+    ("hosts:\n - name: [a]\n   ssh: b\n", 2, "name is one plain value"),
+    ("hosts:\n - name: a\n   ssh: -oProxyCommand=x\n", 3, "is not a host"),
+    ("hosts:\n - name: a\n   ssh: ssh://b\n", 3, "without a scheme"),
+    ("hosts:\n - name: a\n   ssh: ''\n", 3, "is not a host"),
+    ("hosts:\n - {name: a, ssh: b}\n - {name: a, ssh: c}\n", 3, "host a is named twice"),
+    ("hosts:\n - name: a\n   ssh: b\n   backends: [nvida]\n", 4, "did you mean nvidia?"),
+    ("hosts:\n - name: a\n   ssh: b\n   backends: []\n", 4, "empty list"),
+    ("hosts:\n - name: a\n   ssh: b\n   backends: {x: y}\n", 4, "a backend is one plain value"),
+    ("hosts:\n - name: a\n   ssh: b\n   npu: [1]\n", 4, "npu is one plain value"),
+    ("hosts:\n - name: a\n   ssh: b\n   knobs: 4\n", 4, "knobs is a mapping"),
+    ("hosts:\n - name: a\n   ssh: b\n   knobs:\n    stagedir: /x\n", 5, "did you mean stage_dir?"),
+    ("hosts:\n - name: a\n   ssh: b\n   knobs:\n    host: c\n", 5, "host is not set for one host"),
+    ("hosts:\n - name: a\n   ssh: b\n   knobs:\n    yes: 1\n", 5, "yes is not set for one host"),
+    ("hosts:\n - name: a\n   ssh: b\n   gpu: 1\n   knobs:\n    gpu: 2\n", 6, "gpu is set twice"),
+    ("hosts:\n - name: a\n   ssh: [\n", 4, "broken YAML"),
+    ("hosts: &x\n - *x\n", 1, "a host is a mapping"),
+    ("hosts:\n - name: a\n   ssh: b\n   <<: {npu: 1}\n", 4, "'<<' is no key"),
+]
+WRONG = [text for text, _, _ in CASES]
+"""Texts that are no hosts file."""
+
+
 def hosts(folder: Path, text: str) -> tuple[HostEntry, ...]:
     file = folder / "hosts.yaml"
     file.write_text(text)
@@ -80,42 +117,7 @@ def test_a_bad_value_names_its_line(tmp_path: Path) -> None:
         resolve({}, {}, user_file=None, explicit_user_file=False, project_file=None, host_file=host.values)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "said"),
-    [
-        ("", 0, "names no host"),
-        ("- a\n", 1, "a hosts file is a mapping with hosts"),
-        ("\nhost:\n - name: a\n", 2, "'host' is no key of a hosts file; did you mean hosts?"),
-        ("hosts:\n", 1, "hosts: is a list"),
-        ("hosts: {}\n", 1, "hosts: is a list"),
-        ("hosts: []\n", 1, "empty list"),
-        ("hosts:\n - gpu-1\n", 2, "a host is a mapping"),
-        ("hosts:\n - name: a\n", 2, "a host needs ssh:"),
-        ("hosts:\n - ssh: a\n", 2, "a host needs name:"),
-        ("hosts:\n - name: a\n   ssh: b\n   shs: c\n", 4, "'shs' is no key of a host; did you mean ssh?"),
-        ("hosts:\n - name: a\n   ssh: b\n   zzz: c\n", 4, "'zzz' is no key of a host; name, ssh, backends"),
-        ("hosts:\n - name: a\n   ssh: b\n   ssh: c\n", 4, "ssh is set twice; first on"),
-        ("hosts:\n - name: a b\n   ssh: b\n", 2, "'a b' is no name for a host"),
-        ("hosts:\n - name: ../x\n   ssh: b\n", 2, "no name for a host"),
-        ("hosts:\n - name: [a]\n   ssh: b\n", 2, "name is one plain value"),
-        ("hosts:\n - name: a\n   ssh: -oProxyCommand=x\n", 3, "is not a host"),
-        ("hosts:\n - name: a\n   ssh: ssh://b\n", 3, "without a scheme"),
-        ("hosts:\n - name: a\n   ssh: ''\n", 3, "is not a host"),
-        ("hosts:\n - {name: a, ssh: b}\n - {name: a, ssh: c}\n", 3, "host a is named twice"),
-        ("hosts:\n - name: a\n   ssh: b\n   backends: [nvida]\n", 4, "did you mean nvidia?"),
-        ("hosts:\n - name: a\n   ssh: b\n   backends: []\n", 4, "empty list"),
-        ("hosts:\n - name: a\n   ssh: b\n   backends: {x: y}\n", 4, "a backend is one plain value"),
-        ("hosts:\n - name: a\n   ssh: b\n   npu: [1]\n", 4, "npu is one plain value"),
-        ("hosts:\n - name: a\n   ssh: b\n   knobs: 4\n", 4, "knobs is a mapping"),
-        ("hosts:\n - name: a\n   ssh: b\n   knobs:\n    stagedir: /x\n", 5, "did you mean stage_dir?"),
-        ("hosts:\n - name: a\n   ssh: b\n   knobs:\n    host: c\n", 5, "host is not set for one host"),
-        ("hosts:\n - name: a\n   ssh: b\n   knobs:\n    yes: 1\n", 5, "yes is not set for one host"),
-        ("hosts:\n - name: a\n   ssh: b\n   gpu: 1\n   knobs:\n    gpu: 2\n", 6, "gpu is set twice"),
-        ("hosts:\n - name: a\n   ssh: [\n", 4, "broken YAML"),
-        ("hosts: &x\n - *x\n", 1, "a host is a mapping"),
-        ("hosts:\n - name: a\n   ssh: b\n   <<: {npu: 1}\n", 4, "'<<' is no key"),
-    ],
-)
+@pytest.mark.parametrize(("text", "line", "said"), CASES)
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, line: int, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         hosts(tmp_path, text)

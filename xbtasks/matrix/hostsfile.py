@@ -10,7 +10,8 @@
         knobs:                   # any other knob, as `inv knobs` names them
           stage-dir: /data/vgpu
 
-Checked as it is read: an error names the file, the line and what is accepted.
+Checked as it is read: an error names the file, the line and what is accepted. ``schema/hosts-1.json`` tells
+editors the same.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 
     import yaml
 
-__all__ = ["LOCAL", "HostEntry", "read_hosts"]
+__all__ = ["LOCAL", "NOT_A_HOSTS", "HostEntry", "read_hosts"]
 
 LOCAL: Final = "local"
 """What a hosts file says for this machine."""
 _KEYS: Final = ("name", "ssh", "backends", "gpu", "gpus", "npu", "chip", "vnpu", "knobs")
 _CARDS: Final = frozenset(("gpu", "gpus", "npu", "chip", "vnpu"))
-_NOT_A_HOSTS: Final = {
+NOT_A_HOSTS: Final = {
     "mode": "ssh: is where the host is named",
     "host": "ssh: is where the host is named",
     "repo": "all hosts build from one checkout: --repo or XB_REPO",
@@ -44,6 +45,7 @@ _NOT_A_HOSTS: Final = {
     "yes": "--yes or XB_YES answers the one question of a matrix",
     "banner_re": "set XB_BANNER_RE",
 }
+"""The knobs that no host of a file sets, and what says it instead."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z", re.ASCII)
 _NAMES: Final = "letters, digits and ._-, at most 64, with a letter or digit first"
 
@@ -174,8 +176,8 @@ class _File:
 
     def _knob(self, key: str, place: str, known: Mapping[str, Entry]) -> str:
         name = knob_name(key, place)
-        if name in _NOT_A_HOSTS:
-            raise UsageError(f"{place}: {name} is not set for one host", hint=_NOT_A_HOSTS[name])
+        if name in NOT_A_HOSTS:
+            raise UsageError(f"{place}: {name} is not set for one host", hint=NOT_A_HOSTS[name])
         if name in known:
             raise UsageError(f"{place}: {name} is set twice", hint=f"first on {known[name].place}")
         return name
