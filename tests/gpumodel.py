@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.gpufaults import FAULTS
+from xbtasks.backends.nvidia.probe.report import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -97,6 +98,7 @@ class GpuModel:
     faults: frozenset[str] = frozenset()
     utilization: int = 7
     absent: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
     pools_counted: bool = False
     newer_launch: bool = True
     host_pid_error: bool = False
@@ -288,6 +290,8 @@ class _Run:
             "rc": 0,
             "dlsym": self._info(process, hooked=hooked and not self.has("meminfo")),
             "lookup": self._info(process, hooked=by_lookup),
+            "lookup_old": self._info(process, hooked=by_lookup and not self.has("lookup-old")),
+            "lookup_second": self._info(process, hooked=by_lookup and not self.has("lookup-second")),
             "lookup_total": {"rc": 0, "free": 0, "total": total},
         }
 
@@ -326,6 +330,8 @@ class _Run:
         size, place = self._size(process, text), process.device
         if family in self.model.absent:
             return {"rc": 801, "size": size}
+        if process.looked_up and (family in self.model.unknown or self._gives_none(family)):
+            return {"rc": ABSENT, "size": size}
         if family == "vmm":
             size = size // (2 * MIB) * 2 * MIB
         refusal = self._refusal(process, family, size) if self.injected else 0
@@ -362,6 +368,9 @@ class _Run:
             return -1
         return -1 if self.has("minus-one") else 2
 
+    def _gives_none(self, family: str) -> bool:
+        return self.injected and family == "managed" and self.has("lookup-none")
+
     def op_lookup(self, process: _Process) -> dict[str, object]:
         process.looked_up = True
         return {"rc": 0}
@@ -378,6 +387,7 @@ class _Run:
         microseconds = int(measure) * 1000
         share = 1.0
         held = self.injected and not self.has("throttle") and self.model.utilization != 3
+        held = held and not (process.looked_up and self.has("lookup-launch"))
         if held and not self.model.host_pid_error and self.sm < 100:
             share = 0.001 if self.has("starves") else self.sm / 100 + 0.08
         return {"rc": 0, "launches": int(microseconds / PTX_LAUNCH_US * share), "microseconds": microseconds}

@@ -63,6 +63,10 @@ NAMED = {
     "lookup": "getproc-total",
     "lookup-alloc": "getproc",
     "lookup-managed": "managed",
+    "lookup-none": "managed",
+    "lookup-old": "getproc-total",
+    "lookup-second": "getproc-total",
+    "lookup-launch": "throttle",
     "loose": "alloc-over",
     "tight": "alloc-under",
     "device-total": "device-total",
@@ -95,6 +99,10 @@ ALONE = (
     "throttle-ex",
     "launch-ex-fails",
     "lookup-managed",
+    "lookup-none",
+    "lookup-old",
+    "lookup-second",
+    "lookup-launch",
     "starves",
     "own-usage",
     "managed",
@@ -149,7 +157,14 @@ def test_compute_that_can_not_be_measured_is_said_in_the_verdict() -> None:
 def test_a_driver_without_the_newer_launch_is_measured_by_the_older() -> None:
     findings = on_cards(newer_launch=False).run(judge)
     assert verdict(findings) is Verdict.PASS
-    assert len([row for row in findings.checks if row.id.endswith(".throttle")]) == 1
+    told = [row.detail for row in findings.checks if row.id.endswith(".throttle")]
+    assert len(told) == 2
+    assert not any("cuLaunchKernelEx" in text for text in told)
+
+
+def test_a_driver_that_looks_a_function_up_to_nothing_shows_nothing() -> None:
+    with pytest.raises(Unjudged, match=r"cuGetProcAddress has no cuMemAllocManaged: no such function"):
+        on_cards(unknown=frozenset({"managed"})).run(judge)
     assert failing(on_cards("throttle", newer_launch=False).run(judge)) == {"throttle"}
 
 

@@ -140,7 +140,7 @@ def _measure(run: CaseRun, rig: Rig, rows: Rows, card: Gpu, first: Limits) -> tu
             Container("smi-2", COMMAND, second),
             Container("limits-2", op.command(PROBE, *_short_questions(second, context)), second),
         )
-        _judge_second(rows, again, card, second, known)
+        _judge_second(rows, again, control, card, second, known)
         ended |= again
     if not run.knobs.throttle:
         rows.note("throttle", Status.SKIP, "--no-throttle: compute is not measured")
@@ -228,7 +228,8 @@ def _judge_first(
     without = unlimited.card(card.uuid) if unlimited else None
     device = init.device(card.uuid) if init else None
     if init is not None and init.ok:
-        judging.judge_totals(rows, answer.event("look", "info"), device, limits.memory)
+        told = control.event("control", "info")
+        judging.judge_totals(rows, answer.event("look", "info"), device, limits.memory, control=told)
         has_v2 = without is None or without.v2.rc == 0
         judging.judge_nvml(rows, nvml.card(card.uuid) if nvml else None, limits.memory, has_v2=has_v2)
     if not judging.judge_context(rows, answer.event("look", "info"), answer.log, limits.memory, context):
@@ -246,7 +247,7 @@ def _judge_first(
 
 
 def _judge_second(
-    rows: Rows, sliced: dict[str, Outcome], card: Gpu, limits: Limits, known: SmiMemory
+    rows: Rows, sliced: dict[str, Outcome], control: Answer, card: Gpu, limits: Limits, known: SmiMemory
 ) -> None:
     """Add the one row of the second round: it stands for the checks of the first that it repeats."""
     inner = Rows("round2")
@@ -255,7 +256,8 @@ def _judge_second(
     init, nvml = answer.event("look", "init"), answer.event("look", "nvml")
     judging.judge_smi(inner, "smi-total", shown, known.foreign, card.uuid, limits.memory_mib[0])
     device = init.device(card.uuid) if init else None
-    judging.judge_totals(inner, answer.event("look", "info"), device, limits.memory)
+    info = answer.event("look", "info")
+    judging.judge_totals(inner, info, device, limits.memory, control=control.event("control", "info"))
     judging.judge_nvml(inner, nvml.card(card.uuid) if nvml else None, limits.memory, has_v2=False)
     judging.judge_memory(inner, answer.process("alloc"))
     judging.judge_sm_limit(inner, "sm-limit", answer.log, limits.sm)

@@ -51,10 +51,11 @@ def judge_reachable(rows: Rows, rig: Rig, bare: Outcome, cards: Sequence[Gpu]) -
     return shown
 
 
-def control_event(control: Answer, family: Family) -> Event | None:
-    """Return how taking memory in that way went without limits."""
+def control_event(control: Answer, family: Family, *, looked_up: bool = False) -> Event | None:
+    """Return how taking memory in that way went without limits; ``looked_up``: by cuGetProcAddress."""
     families = (Family.ALLOC, *questions.FAMILIES)
-    return control.event("control", "take", families.index(family))
+    place = families.index(family) + (len(families) if looked_up else 0)
+    return control.event("control", "take", place)
 
 
 def judge_control(rows: Rows, control: Answer, card: Gpu, above: int) -> int:
@@ -88,13 +89,15 @@ def judge_control(rows: Rows, control: Answer, card: Gpu, above: int) -> int:
         said = judging.result_text(granted)
         hint = "a lower --mem leaves the card room for it, or another card"
         inconclusive(rows, f"without the preload {size_text(above)} are not granted: {said}", hint)
-    lacking = [
-        family.function
-        for family in questions.FAMILIES
-        if (event := control_event(control, family)) is None or not (event.ok or judging.unsupported(event))
-    ]
-    if lacking:
-        inconclusive(rows, f"without the preload {size_text(above)} are not granted by {lacking[0]}")
+    for family in questions.FAMILIES:
+        own, looked_up = control_event(control, family), control_event(control, family, looked_up=True)
+        if judging.unsupported(own):
+            continue
+        if own is None or not own.ok:
+            inconclusive(rows, f"without the preload {size_text(above)} are not granted by {family.function}")
+        if looked_up is None or not looked_up.ok:
+            said = judging.result_text(looked_up)
+            inconclusive(rows, f"without the preload cuGetProcAddress has no {family.function}: {said}")
     pair = [control.event(name, "take") for name in ("pair-a", "pair-b")]
     if not all(event is not None and event.ok for event in pair):
         said = ", ".join(judging.result_text(event) for event in pair)

@@ -108,12 +108,24 @@ def judge_smi(rows: Rows, name: str, memory: SmiMemory, known: Iterable[str], uu
         )
 
 
-def judge_totals(rows: Rows, info: Event | None, device: Device | None, limit: int) -> None:
-    """CUDA tells the limit as the card's total; ``device`` is how it lists the card."""
+def judge_totals(
+    rows: Rows, info: Event | None, device: Device | None, limit: int, *, control: Event | None
+) -> None:
+    """CUDA tells the limit as the card's total; ``device`` is how it lists the card.
+
+    ``control`` is what it tells without limits: a way to ask that this driver lacks isn't judged.
+    """
     _total(rows, "total", "cuMemGetInfo", info.dlsym if info else None, limit)
     _total(rows, "getproc-total", "cuMemGetInfo by cuGetProcAddress", info.lookup if info else None, limit)
     looked_up = info.lookup_total if info else None
     _total(rows, "getproc-total", "cuDeviceTotalMem by cuGetProcAddress", looked_up, limit)
+    if info is not None and control is not None:
+        for told, without, how in (
+            (info.lookup_old, control.lookup_old, "CUDA 11's cuGetProcAddress"),
+            (info.lookup_second, control.lookup_second, "the cuGetProcAddress that it gives out itself"),
+        ):
+            if without is not None and without.rc == 0:
+                _total(rows, "getproc-total", f"cuMemGetInfo by {how}", told, limit)
     listed = Memory(device.total_rc, 0, device.total) if device else None
     _total(rows, "device-total", "cuDeviceTotalMem", listed, limit)
 

@@ -154,7 +154,8 @@ def judge_cards(
         judging.judge_nvml(own, listed, mib * MIB, has_v2=has_v2)
         device = init.device(card.uuid) if init else None
         process = answer.process(f"card-{place}")
-        judging.judge_totals(own, process.event("info") if process else None, device, mib * MIB)
+        info, told = process.event("info") if process else None, control.event(f"card-{place}", "info")
+        judging.judge_totals(own, info, device, mib * MIB, control=told)
         judging.judge_memory(own, process)
 
 

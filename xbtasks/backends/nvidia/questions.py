@@ -20,6 +20,7 @@ __all__ = [
     "CROSSING",
     "FAMILIES",
     "LAUNCHES",
+    "LOOKED_UP_LAUNCHES",
     "SLACK",
     "control_card",
     "control_group",
@@ -52,6 +53,10 @@ LAUNCHES: Final = (
     op.rate(_BLOCKS, _CYCLES, _WARM_MS, _MEASURE_MS),
     op.rate(_BLOCKS, _CYCLES, _WARM_MS // 4, _MEASURE_MS // 2, extended=True),
 )
+LOOKED_UP_LAUNCHES: Final = (
+    op.rate(_BLOCKS, _CYCLES, _WARM_MS // 4, _MEASURE_MS // 2),
+    op.rate(_BLOCKS, _CYCLES, _WARM_MS // 4, _MEASURE_MS // 2, extended=True),
+)
 """HAMi-core counts a launch by its blocks: small grids are never held back (8f3a89c, ``rate_limiter``)."""
 
 
@@ -61,9 +66,13 @@ def look_group() -> tuple[str, ...]:
 
 
 def control_group(size: int) -> tuple[str, ...]:
-    """Without limits: the same questions, and ``size`` bytes in every way, which is above all limits."""
-    takes = (word for family in (Family.ALLOC, *FAMILIES) for word in _take_and_give(family, size))
-    return ("control", op.maps(LIBRARY), op.INIT, op.NVML, op.device(0), op.NVML, op.INFO, *takes)
+    """Without limits: the same questions, and ``size`` bytes in every way, which is above all limits.
+
+    Each way is taken once by the driver's own names, and once by what cuGetProcAddress gives out.
+    """
+    takes = [word for family in (Family.ALLOC, *FAMILIES) for word in _take_and_give(family, size)]
+    looks = (op.maps(LIBRARY), op.INIT, op.NVML, op.device(0), op.NVML, op.INFO)
+    return ("control", *looks, *takes, op.LOOKUP, *takes)
 
 
 def control_card(ordinal: int, size: int) -> tuple[str, ...]:
@@ -144,8 +153,8 @@ def together_group(limits: Sequence[int], contexts: Sequence[int]) -> tuple[str,
 
 
 def rate_group() -> tuple[str, ...]:
-    """Count launches, in both ways that a program has."""
-    return ("rate", op.INIT, op.device(0), *LAUNCHES)
+    """Count launches in both ways that a program has, by the driver's names and by cuGetProcAddress."""
+    return ("rate", op.INIT, op.device(0), *LAUNCHES, op.LOOKUP, *LOOKED_UP_LAUNCHES)
 
 
 def _begin(name: str, limit: int, context: int, ordinal: int = 0) -> tuple[str, ...]:

@@ -27,11 +27,19 @@ _UNCLEAR: Final = 0.8
 _LEAST: Final = 0.02  # less is no slice of the card: launches starve
 _LEAST_LAUNCHES: Final = 20
 _NOT_SUPPORTED: Final = 3
+_PLAIN: Final = ("rate", 0)
+_WAYS: Final = {
+    _PLAIN: "",
+    ("rate-ex", 0): "by cuLaunchKernelEx",
+    ("rate", 1): "by what cuGetProcAddress gives out as cuLaunchKernel",
+    ("rate-ex", 1): "by what cuGetProcAddress gives out as cuLaunchKernelEx",
+}
+"""The ways to launch: the operation, and which of its name in the group."""
 
 
 def unclear(free: Answer, held: Answer) -> bool:
     """Whether a second measurement may tell more: a busy machine slows both down, though not alike."""
-    return any(_unclear(free.event("rate", way), held.event("rate", way)) for way in ("rate", "rate-ex"))
+    return any(_unclear(free.event("rate", *way), held.event("rate", *way)) for way in _WAYS)
 
 
 def _unclear(free: Event | None, held: Event | None) -> bool:
@@ -45,7 +53,7 @@ def judge_throttle(rows: Rows, control: Answer, without: Answer, answer: Answer)
 
     ``control`` says what the device can; ``without`` has the rate without limits, ``answer`` that under them.
     """
-    free, held = without.event("rate", "rate"), answer.event("rate", "rate")
+    free, held = without.event("rate", *_PLAIN), answer.event("rate", *_PLAIN)
     nvml = control.event("control", "nvml")
     if free is None or not free.ok or free.launches < _LEAST_LAUNCHES:
         said = "no launch" if free is None else f"{free.launches} launches, result {free.rc}"
@@ -59,7 +67,9 @@ def judge_throttle(rows: Rows, control: Answer, without: Answer, answer: Answer)
     text = f"{_rate(held):.0f} launches/s at SM {SM} %, {_rate(free):.0f} without: {ratio:.2f}"
     if _LEAST <= ratio <= _MOST:
         rows.passed("throttle", text)
-        _judge_extended(rows, without, answer)
+        for way in _WAYS:
+            if way != _PLAIN:
+                _judge_way(rows, way, without, answer)
         return True
     if ratio < _LEAST:
         rows.failed("throttle", text, f"at least {_LEAST} of the rate without limits", f"{ratio:.3f}")
@@ -80,17 +90,17 @@ def judge_throttle(rows: Rows, control: Answer, without: Answer, answer: Answer)
     return True
 
 
-def _judge_extended(rows: Rows, without: Answer, answer: Answer) -> None:
-    """Add the row of launches by cuLaunchKernelEx, which drivers before CUDA 11.8 don't have."""
-    free, held = without.event("rate", "rate-ex"), answer.event("rate", "rate-ex")
+def _judge_way(rows: Rows, way: tuple[str, int], without: Answer, answer: Answer) -> None:
+    """Add the row of another way to launch, where the driver has it: cuLaunchKernelEx is CUDA 11.8's."""
+    free, held, how = without.event("rate", *way), answer.event("rate", *way), _WAYS[way]
     if free is None or not free.ok or free.launches < _LEAST_LAUNCHES:
         return
     if held is None or not held.ok:
         observed = "none" if held is None else f"result {held.rc}"
-        rows.failed("throttle", "launches by cuLaunchKernelEx fail under the limit", "launches", observed)
+        rows.failed("throttle", f"launches {how} fail under the limit", "launches", observed)
         return
     ratio = _rate(held) / _rate(free)
-    text = f"by cuLaunchKernelEx {_rate(held):.0f}/s at SM {SM} %, {_rate(free):.0f} without: {ratio:.2f}"
+    text = f"{how} {_rate(held):.0f}/s at SM {SM} %, {_rate(free):.0f} without: {ratio:.2f}"
     if _LEAST <= ratio <= _MOST:
         rows.passed("throttle", text)
     else:

@@ -4,14 +4,17 @@
 
 #include "probe.h"
 
-/* The CUDA versions whose interface is asked for: the first that has the call. */
+/* The CUDA versions whose interface is asked for, each with a call of its own. */
 enum { CUDA_12_0 = 12000, CUDA_11_3 = 11030 };
+
+typedef int lookup_12(const char *, void **, int, uint64_t, int *);
 
 void *driver, *nvml, *found;
 
 static int looked_up;
 
-/* lookup: from here on the driver's functions are those that cuGetProcAddress gives out, as for the CUDA runtime. */
+/* lookup: from here on the driver's functions are those that cuGetProcAddress gives out, as for the CUDA runtime, and no
+ * others: what it doesn't give out isn't there. */
 void op_lookup(void)
 {
     looked_up = 1;
@@ -36,8 +39,8 @@ static void *by_base(const char *name)
 
 void *look(void *library, const char *name)
 {
-    if (looked_up && library == driver && by_base(name) != NULL)
-        return found;
+    if (looked_up && library == driver)
+        return by_base(name);
     found = library == NULL ? NULL : dlsym(library, name);
     return found;
 }
@@ -45,11 +48,24 @@ void *look(void *library, const char *name)
 void *by_lookup(const char *name)
 {
     void *function = NULL;
+    int status = 0, result;
+
+    result = CUDA(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *), name, &function, CUDA_12_0, 0, &status);
+    return result == ABSENT ? by_old_lookup(name) : result == 0 ? function : NULL;
+}
+
+void *by_old_lookup(const char *name)
+{
+    void *function = NULL;
+
+    return CUDA(cuGetProcAddress, (const char *, void **, int, uint64_t), name, &function, CUDA_11_3, 0) == 0 ? function : NULL;
+}
+
+void *by_second_lookup(const char *name)
+{
+    lookup_12 *lookup = by_lookup("cuGetProcAddress");
+    void *function = NULL;
     int status = 0;
 
-    if (CUDA(cuGetProcAddress_v2, (const char *, void **, int, uint64_t, int *), name, &function, CUDA_12_0, 0, &status) == 0)
-        return function;
-    if (CUDA(cuGetProcAddress, (const char *, void **, int, uint64_t), name, &function, CUDA_11_3, 0) == 0)
-        return function;
-    return NULL;
+    return lookup != NULL && lookup(name, &function, CUDA_12_0, 0, &status) == 0 ? function : NULL;
 }

@@ -72,6 +72,14 @@ static void put_memory(const char *name, int result, size_t available, size_t to
     put(",\"%s\":{\"rc\":%d,\"free\":%zu,\"total\":%zu}", name, result, available, total);
 }
 
+static void put_looked_up(const char *name, void *function)
+{
+    size_t available = 0, total = 0;
+    int result = function == NULL ? ABSENT : ((int (*)(size_t *, size_t *))function)(&available, &total);
+
+    put_memory(name, result, available, total);
+}
+
 /* info: the memory of the current device, asked for in every way. */
 void op_info(void)
 {
@@ -81,10 +89,9 @@ void op_info(void)
 
     put("\"rc\":0");
     put_memory("dlsym", result, available, total);
-    available = total = 0;
-    function = by_lookup("cuMemGetInfo");
-    result = function == NULL ? ABSENT : ((int (*)(size_t *, size_t *))function)(&available, &total);
-    put_memory("lookup", result, available, total);
+    put_looked_up("lookup", by_lookup("cuMemGetInfo"));
+    put_looked_up("lookup_old", by_old_lookup("cuMemGetInfo"));
+    put_looked_up("lookup_second", by_second_lookup("cuMemGetInfo"));
     total = 0;
     function = by_lookup("cuDeviceTotalMem");
     result = function == NULL ? ABSENT : ((int (*)(size_t *, int))function)(&total, device);

@@ -34,6 +34,8 @@ void op_maps(const char *path);
 extern void *driver, *nvml, *found;
 void *look(void *library, const char *name);
 void *by_lookup(const char *name);
+void *by_old_lookup(const char *name);    /* as the CUDA 11 runtime asks */
+void *by_second_lookup(const char *name); /* by the cuGetProcAddress that cuGetProcAddress gives out itself */
 void op_lookup(void);
 
 #define CALL(library, name, types, ...) (look(library, #name) ? ((int(*) types)found)(__VA_ARGS__) : ABSENT)

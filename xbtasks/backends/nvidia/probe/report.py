@@ -47,8 +47,9 @@ class Card:
 class Event:
     """One operation and its result; only what belongs to the operation is filled.
 
-    ``dlsym`` is cuMemGetInfo's answer; ``lookup`` that of the function that cuGetProcAddress gives, and
-    ``lookup_total`` so for cuDeviceTotalMem. Sizes are in bytes.
+    ``dlsym`` is cuMemGetInfo's answer; ``lookup`` that of the function that cuGetProcAddress gives,
+    ``lookup_old`` by CUDA 11's form of it, ``lookup_second`` by the cuGetProcAddress that it gives out
+    itself, and ``lookup_total`` is so for cuDeviceTotalMem. Sizes are in bytes.
     """
 
     op: str
@@ -64,6 +65,8 @@ class Event:
     cards: tuple[Card, ...] = ()
     dlsym: Memory | None = None
     lookup: Memory | None = None
+    lookup_old: Memory | None = None
+    lookup_second: Memory | None = None
     lookup_total: Memory | None = None
 
     @property
@@ -191,6 +194,8 @@ def _event(value: object) -> Event:
         cards=tuple(_card(item) for item in fields.items("cards")),
         dlsym=fields.memory("dlsym"),
         lookup=fields.memory("lookup"),
+        lookup_old=fields.memory("lookup_old"),
+        lookup_second=fields.memory("lookup_second"),
         lookup_total=fields.memory("lookup_total"),
     )
 
