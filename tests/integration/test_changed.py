@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.gitkit import ISOLATED, Repository
@@ -23,7 +24,6 @@ from xbtasks.history.touched import State, Touched, find_touched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 DOCKERFILE = "pack/gpustack-operator/Dockerfile"
 EXTERNAL = "pack/gpustack-operator/external"
@@ -712,6 +712,38 @@ def test_the_same_stages_as_two_real_checkouts_tell(
     assert all(path in changed or any(path == each.path for each in found.files) for path in changed)
 
 
+@example([], [(f"{EXTERNAL}/common/run.sh", "write")], "--assume-unchanged")
+@example([], [(f"{EXTERNAL}/common/run.sh", "delete")], "--skip-worktree")
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(committed=EDITS, later=EDITS, hides=st.sampled_from(["", "--assume-unchanged", "--skip-worktree"]))
+def test_a_commit_tells_what_a_checkout_of_it_tells_whatever_the_working_tree_holds(
+    tmp_path_factory: pytest.TempPathFactory,
+    committed: list[tuple[str, str]],
+    later: list[tuple[str, str]],
+    hides: str,
+) -> None:
+    repo = plant(tmp_path_factory.mktemp("operator"))
+    for path, edit in committed:
+        apply(repo, path, edit)
+    commit = repo.commit()
+    there = Repository(tmp_path_factory.mktemp("then"))
+    repo.git("worktree", "add", "--quiet", "--detach", str(there.folder), commit)
+    if hides:
+        repo.git("update-index", hides, f"{EXTERNAL}/common/run.sh" if _tracked(repo) else DOCKERFILE)
+    for path, edit in later:
+        if (path, edit) != (DOCKERFILE, "delete") and edit not in ("commit", "stage"):
+            apply(repo, path, edit)
+    _without_empty_directories(repo.folder)
+    told, found = look(there), find_touched(repo.folder, DOCKERFILE, "", commit)
+    assert (found.stages, found.untouched, found.removed) == (told.stages, told.untouched, told.removed)
+    assert (found.files, found.notes) == (told.files, told.notes)
+    assert found.divergence.tip == commit
+
+
+def _tracked(repo: Repository) -> bool:
+    return bool(repo.git("ls-files", f"{EXTERNAL}/common/run.sh"))
+
+
 def _require_same(before: CheckoutBefore, old: Path) -> None:
     """Compare the checkout as it was with one that is, path by path; nobody asks for one behind a link."""
     real = Checkout(old, DOCKERFILE)
@@ -742,10 +774,15 @@ def _clean_copy(repo: Repository, folder: Path) -> Path:
     shutil.copytree(
         repo.folder, folder, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git")
     )
-    for place, folders, files in os.walk(folder, topdown=False):
-        if not files and not any((folder / place / name).exists() for name in folders):
-            os.rmdir(place)  # noqa: PTH106 - os.walk gives texts
+    _without_empty_directories(folder)
     return folder
+
+
+def _without_empty_directories(folder: Path) -> None:
+    for place, folders, files in os.walk(folder, topdown=False):
+        inside = not files and not any(os.path.lexists(Path(place) / name) for name in folders)
+        if inside and ".git" not in Path(place).parts:
+            os.rmdir(place)  # noqa: PTH106 - os.walk gives texts
 
 
 class TestCommand:

@@ -90,15 +90,51 @@ def test_a_hook_that_blocks_holds_the_push_back(repo: Repository) -> None:
     assert repo.git("rev-parse", "origin/branch") == repo.git("rev-parse", "HEAD")
 
 
-def test_what_is_not_checked_out_a_tag_and_a_deletion_are_not_asked_about(repo: Repository) -> None:
+def test_a_tag_and_a_deletion_are_not_asked_about(repo: Repository) -> None:
     inv(repo, "hooks.install", "--block")
     push(repo)
     touch(repo)
     repo.git("tag", "v1")
-    repo.git("branch", "older", "main")
     assert push(repo, "origin", "v1") == ""
-    assert push(repo, "origin", "older") == ""
     assert push(repo, "origin", "--delete", "branch") == ""
+    assert "touches builder stages" in push(repo, "origin", "v1:refs/heads/from-a-tag", code=1)
+
+
+def test_it_is_what_is_pushed_that_is_judged_and_not_what_lies_in_the_working_tree(repo: Repository) -> None:
+    inv(repo, "hooks.install", "--block")
+    repo.edit(DOCKERFILE, "RUN b", "RUN c")  # not committed
+    repo.write("pack/gpustack-operator/external/nvidia/new.c", "untracked")
+    assert push(repo) == ""
+    repo.git("add", DOCKERFILE)
+    assert push(repo) == ""
+    repo.git("commit", "--quiet", "--message", "x")
+    repo.edit(DOCKERFILE, "RUN c", "RUN b")  # as it was, but not in what is pushed
+    said = push(repo, code=1)
+    assert "this branch touches builder stages" in said
+    assert "verify xbuild-nvidia-cuda-12" in said
+    assert repo.git("rev-parse", "origin/branch") != repo.git("rev-parse", "HEAD")
+
+
+def test_every_branch_that_is_pushed_is_looked_at_checked_out_or_not(repo: Repository) -> None:
+    inv(repo, "hooks.install")
+    for name in ("one", "two"):
+        repo.git("switch", "--quiet", "--create", name, "main")
+        repo.write(DOCKERFILE, f"{STAGE}FROM a AS xbuild-nvidia-cuda-{name}\nRUN b\n")
+        repo.commit(name)
+    repo.git("branch", "again", "two")  # the same commit is told of once
+    repo.git("switch", "--quiet", "branch")
+    said = push(repo, "origin", "--all")
+    assert [line for line in said.splitlines() if line.startswith("xbtasks: ")] == [
+        "xbtasks: refs/heads/again touches builder stages; to verify them, once it is checked out:",
+        "xbtasks: refs/heads/one touches builder stages; to verify them, once it is checked out:",
+    ]
+    assert said.count("verify xbuild-nvidia-cuda-one") == said.count("verify xbuild-nvidia-cuda-two") == 1
+    assert inv(repo, "hooks.install", "--block").code == 0
+    repo.git("switch", "--quiet", "one")
+    repo.commit("more")
+    said = push(repo, "origin", "main:refs/heads/plain", "one", code=1)  # what is asked about last decides
+    assert "this branch touches" in said
+    repo.git("push", "--quiet", "--no-verify", "origin", "one")
 
 
 def test_installing_again_changes_nothing_and_another_way_brings_up_to_date(repo: Repository) -> None:
@@ -129,7 +165,8 @@ def test_a_hook_of_somebody_else_stays(repo: Repository, foreign: str) -> None:
     assert (done.code, done.out) == (2, "")
     assert re.fullmatch(
         rf"error: {re.escape(str(hook))} is somebody's own hook, or was changed\n"
-        rf"  to have both, add to the one there: {PROJECT}/xb changed --commands --exit-code >&2\n",
+        rf"  to have both, add to the one there: {PROJECT}/xb changed --commands --exit-code"
+        r" --commit=HEAD >&2\n",
         done.err,
     )
     assert inv(repo, "hooks.uninstall").code == 2

@@ -1,4 +1,4 @@
-"""A checkout as it was at the merge base, without checking it out.
+"""A checkout as a commit has it, such as the merge base, without checking it out.
 
 What git says has not changed is read from the working tree: it is the same by git's own account, whatever
 line endings, filters or file modes lie between an object and its file. What has changed is read from git. A
@@ -23,7 +23,7 @@ __all__ = ["CheckoutBefore"]
 
 
 class CheckoutBefore(Checkout):
-    """The checkout that ``divergence`` leads back to."""
+    """The checkout that ``divergence`` leads back to from the working tree."""
 
     def __init__(self, root: Path, dockerfile: str, git: Git, divergence: Divergence) -> None:
         """Find the Dockerfile as it was.

@@ -1,12 +1,12 @@
-"""What differs between the merge base of a branch and its working tree, as git tells it.
+"""What differs between the merge base of a branch and its working tree, or a commit, as git tells it.
 
-Contract: ``git diff --raw -z`` and ``git ls-files -z``. Staged, unstaged and untracked files count; ignored
-ones don't.
+Contract: ``git diff --raw -z``, ``git ls-files -z`` and ``git ls-tree -z``. Of a working tree also what is
+not committed counts, staged, unstaged or untracked; ignored files don't.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,11 @@ from xbtasks.checkout.tree import Kind
 from xbtasks.errors import CannotJudge, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from xbtasks.history.git import Git
 
-__all__ = ["Base", "Change", "Divergence", "How", "choose_base", "diverge", "parse_raw"]
+__all__ = ["Base", "Change", "Divergence", "How", "choose_base", "diverge", "parse_raw", "since"]
 
 _AT_ONCE = 200  # paths on a command line
 _FILE, _EXECUTABLE, _LINK, _SUBMODULE = "100644", "100755", "120000", "160000"
@@ -76,7 +76,10 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """What differs since ``merge_base``; ``hidden`` are files in which git was told to see no change."""
+    """What differs since ``merge_base``; ``hidden`` are files in which git was told to see no change.
+
+    ``tip`` is the commit that was looked at, empty where it was the working tree.
+    """
 
     base: Base
     merge_base: str
@@ -84,40 +87,72 @@ class Divergence:
     prefix: str
     changes: tuple[Change, ...]
     hidden: frozenset[str]
+    tip: str = ""
 
 
-def diverge(git: Git, wanted: str) -> Divergence:
+def diverge(git: Git, wanted: str, tip: str = "") -> Divergence:
     """Return what differs between the working tree and the merge base with ``wanted``, or with the default.
 
+    With ``tip`` it is that commit instead of the working tree.
+
     Raises:
-        UsageError: there is no such base, no commit yet, or no repository.
+        UsageError: there is no such base or tip, no commit yet, or no repository.
         CannotJudge: the clone has no merge base, or git fails.
     """
     prefix, shallow = git.tell("rev-parse", "--show-prefix", "--is-shallow-repository").splitlines()
     base = choose_base(git, wanted)
-    head = git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(1,))
+    head = choose_base(git, tip).commit if tip else _commit(git, "HEAD")
     if not head:
         raise UsageError("this branch has no commit yet", hint="commit first: changes are told from there")
     merge_base = git.line("merge-base", base.commit, head, fine=(1,)).partition("\n")[0]
     if not merge_base:
         raise _no_merge_base(base, shallow=shallow == b"true")
+    changes = _diff(git, merge_base, head) if tip else _to_the_working_tree(git, merge_base)
+    hidden = frozenset[str]() if tip else _hidden(git)
+    place = prefix.decode(errors="surrogateescape")
+    return Divergence(base, merge_base, head, place, _sorted(changes), hidden, head if tip else "")
+
+
+def since(git: Git, divergence: Divergence, commit: str) -> Divergence:
+    """Return what differs between the working tree and a ``commit``, also where git was told to see nothing.
+
+    Raises:
+        CannotJudge: git fails.
+    """
+    changes = _to_the_working_tree(git, commit)
+    hidden = _hidden(git) - changes.keys()
+    if hidden:
+        for record in git.records("ls-tree", "-r", "-z", commit):
+            head, _, path = record.partition("\t")
+            mode, _, blob = head.split(" ")
+            if path in hidden and mode in _KINDS:
+                changes[path] = Change(path, How.MODIFIED, _KINDS[mode], blob, submodule=mode == _SUBMODULE)
+    return replace(divergence, merge_base=commit, changes=_sorted(changes), hidden=frozenset())
+
+
+def _diff(git: Git, *commits: str) -> dict[str, Change]:
+    """Return what differs between two commits, or one and the working tree, by path."""
     raw = git.records(
         "diff", "--raw", "-z", "--no-abbrev", "--find-renames", "--no-ext-diff", "--no-textconv",
-        "--no-color", "--ignore-submodules=none", "--relative", merge_base, "--",
+        "--no-color", "--ignore-submodules=none", "--relative", *commits, "--",
     )  # fmt: skip
-    untracked = git.records("ls-files", "--others", "--exclude-standard", "-z")
-    flagged = git.records("ls-files", "-v", "-z")
-    changes = {change.path: change for change in _with_other_content(git, tuple(parse_raw(raw)))}
-    for path in untracked:
+    return {change.path: change for change in _with_other_content(git, tuple(parse_raw(raw)))}
+
+
+def _to_the_working_tree(git: Git, commit: str) -> dict[str, Change]:
+    changes = _diff(git, commit)
+    for path in git.records("ls-files", "--others", "--exclude-standard", "-z"):
         changes.setdefault(path.rstrip("/"), Change(path.rstrip("/"), How.UNTRACKED, None, ""))
-    return Divergence(
-        base,
-        merge_base,
-        head,
-        prefix.decode(errors="surrogateescape"),
-        tuple(changes[path] for path in sorted(changes)),
-        frozenset(each[2:] for each in flagged if each[0].islower() or each[0] == "S"),
-    )
+    return changes
+
+
+def _hidden(git: Git) -> frozenset[str]:
+    flagged = git.records("ls-files", "-v", "-z")
+    return frozenset(each[2:] for each in flagged if each[0].islower() or each[0] == "S")
+
+
+def _sorted(changes: Mapping[str, Change]) -> tuple[Change, ...]:
+    return tuple(changes[path] for path in sorted(changes))
 
 
 def parse_raw(records: Sequence[str]) -> Iterator[Change]:

@@ -1,7 +1,8 @@
 """The pre-push hook: put into a checkout's repository, recognised there, taken away again.
 
-The hook says before a push which stages to verify. It is a file of our own: its second line tells so and
-holds a digest of the rest. A hook that somebody else wrote, or changed, is never touched.
+The hook says before a push which stages to verify, by the commits that are pushed. It is a file of our own:
+its second line tells so and holds a digest of the rest. A hook that somebody else wrote, or changed, is never
+touched.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from xbtasks.checkout.stages import Discovery, discover_in
 from xbtasks.checkout.tree import Checkout
 from xbtasks.errors import UsageError
 from xbtasks.history.before import CheckoutBefore
-from xbtasks.history.divergence import Divergence, diverge
+from xbtasks.history.divergence import Divergence, diverge, since
 from xbtasks.history.git import Git
 from xbtasks.history.reasons import Because, Reason, View, compare
 from xbtasks.history.surroundings import Surroundings, look_around
@@ -93,17 +93,24 @@ class Touched:
         return tuple(name for state in State for name in self.named(state))
 
 
-def find_touched(repo: Path, dockerfile: str, base: str) -> Touched:
+def find_touched(repo: Path, dockerfile: str, base: str, tip: str = "") -> Touched:
     """Return which stages of the checkout ``repo`` differ from the merge base with ``base`` ("": a default).
 
+    With ``tip`` it is the checkout as that commit has it, whatever the working tree holds.
+
     Raises:
-        UsageError: no such base, no repository, or a Dockerfile that can't be read.
+        UsageError: no such base or tip, no repository, or a Dockerfile that can't be read.
         CannotJudge: there is no merge base, or git can't tell.
     """
-    checkout = Checkout(repo, dockerfile)
     git = Git(repo)
+    if tip:
+        divergence = diverge(git, base, tip)
+        at = since(git, divergence, divergence.head)
+        checkout: Checkout = CheckoutBefore(repo, dockerfile, git, at)
+        return _Comparison(checkout, git, divergence, since(git, divergence, divergence.merge_base)).report()
+    checkout = Checkout(repo, dockerfile)
     divergence = diverge(git, base)
-    return _Comparison(checkout, git, divergence).report()
+    return _Comparison(checkout, git, divergence, divergence).report()
 
 
 class _Side:
@@ -131,7 +138,9 @@ class _Side:
 
 
 class _Comparison:
-    def __init__(self, checkout: Checkout, git: Git, divergence: Divergence) -> None:
+    """A checkout against the merge base; ``back`` leads there from the working tree."""
+
+    def __init__(self, checkout: Checkout, git: Git, divergence: Divergence, back: Divergence) -> None:
         self._checkout = checkout
         self._divergence = divergence
         self._changes = {change.path: change for change in divergence.changes}
@@ -139,7 +148,7 @@ class _Comparison:
         self._before: _Side | None = None
         self._notes: list[str] = []
         try:
-            self._before = _Side(CheckoutBefore(checkout.root, checkout.dockerfile, git, divergence))
+            self._before = _Side(CheckoutBefore(checkout.root, checkout.dockerfile, git, back))
         except UsageError as error:
             self._notes.append(f"as the merge base had it: {error.message}; so every stage counts as new")
         self._readers = self._now.readers()

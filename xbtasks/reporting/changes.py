@@ -70,7 +70,8 @@ def show_touched(touched: Touched, console: Console, *, commands: bool = True) -
     base = touched.divergence.base
     chosen = " (the default)" if base.default else ""
     merge_base = touched.divergence.merge_base[:12]
-    console.say(f"the working tree against {base.ref}{chosen}, from the merge base {merge_base}")
+    what = f"commit {touched.divergence.tip[:12]}" if touched.divergence.tip else "the working tree"
+    console.say(f"{what} against {base.ref}{chosen}, from the merge base {merge_base}")
     for state, headline in _HEADLINES.items():
         groups = _alike([stage for stage in touched.stages if stage.state is state])
         if groups:

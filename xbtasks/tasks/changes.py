@@ -30,7 +30,8 @@ def touched_by(call: Call) -> Touched:
     """Return what the branch of the checkout touches that the knobs name, against ``--base``."""
     from xbtasks.history.touched import find_touched
 
-    return find_touched(_checkout(call), str(call.settings.dockerfile), call.text("base"))
+    tip = call.chosen("commit")
+    return find_touched(_checkout(call), str(call.settings.dockerfile), call.text("base"), tip)
 
 
 def install_hook(call: Call) -> ExitCode:
@@ -51,7 +52,9 @@ def install_hook(call: Call) -> ExitCode:
         command.append(f"--base={call.text('base')}")
     block = call.switch("block")
     hook = find_hook(git)
-    done = hook.install(hook_text(command, hook.prefix, block=block), f"{shlex.join(command)} >&2")
+    done = hook.install(
+        hook_text(command, hook.prefix, block=block), f"{shlex.join(command)} --commit=HEAD >&2"
+    )
     call.console.say(f"{hook.path} {done}")
     call.console.say(
         "  a push that touches a stage is held back (git push --no-verify does it all the same)"

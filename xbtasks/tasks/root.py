@@ -36,6 +36,7 @@ def stages(call: Call) -> ExitCode:
 
 @command(
     Option("base", "the branch, tag or commit to compare with (default: origin/main, else what there is)"),
+    Option("commit", "a commit to look at instead of the working tree"),
     Option("exit_code", "end with 1 when there is a stage to verify, as git diff does", switch=True),
     Option("commands", "print the commands to run and nothing else", switch=True),
     groups=(Group.CHECKOUT,),
@@ -43,7 +44,8 @@ def stages(call: Call) -> ExitCode:
 def changed(call: Call) -> ExitCode:
     """Say which stages this branch touches, and what to run.
 
-    From the merge base to the working tree: staged, unstaged and untracked files count.
+    From the merge base to the working tree: staged, unstaged and untracked files count. With --commit, to
+    that commit alone.
     """
     from xbtasks.tasks.changes import show_changed
 
