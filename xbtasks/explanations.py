@@ -7,7 +7,6 @@ files explain the same check of a backend, its own counts.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from xbtasks.backends import BACKENDS
 from xbtasks.errors import UsageError
+from xbtasks.nearest import nearest
 
 if TYPE_CHECKING:
     from xbtasks.backends.base import Backend, Case
@@ -114,8 +114,8 @@ def named(name: str) -> Topic | Explanation | tuple[Topic, ...]:
         return tuple(each for each in topics() if each.id.startswith(f"{name}."))
     known = [*BACKENDS, *(each.id for each in topics())]
     known += [check.id for each in topics() for check in each.checks]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]}?" if near else "`inv explain` alone lists what there is"
+    near = nearest(name, known)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`inv explain` alone lists what there is"
     raise UsageError(f"nothing is called {name!r}", hint=hint)
 
 

@@ -18,6 +18,7 @@ from xbtasks.backends.ascend.quota import (
 )
 from xbtasks.backends.ascend.said import Said
 from xbtasks.checks import Check, Status
+from xbtasks.errors import UsageError
 from xbtasks.hardware import Unjudged
 from xbtasks.rig import Outcome
 
@@ -177,13 +178,13 @@ def test_a_baseline_that_shows_nothing_is_no_verdict(
     assert [row.id for row in caught.value.checks] == [f"{CASE}.baseline"]
 
 
-def test_a_context_as_large_as_the_quota_is_no_verdict_and_the_hint_is_enough() -> None:
+def test_a_context_as_large_as_the_quota_is_wrong_usage_and_the_hint_is_enough() -> None:
     require_room(SIZES, CONTEXT)
-    with pytest.raises(Unjudged, match="--mem") as caught:
+    with pytest.raises(UsageError, match="--mem") as caught:
         require_room(SIZES, 1100 * MIB)
     advised = int(str(caught.value).partition("--mem ")[2].split(" ")[0])
     require_room(Sizes.of(advised), 1100 * MIB)
-    with pytest.raises(Unjudged):
+    with pytest.raises(UsageError):
         require_room(Sizes.of(256), CONTEXT)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,9 +15,11 @@ import pytest
 from invoke.collection import Collection
 from invoke.program import Program
 
+from tests.workplace import SAMPLE
 from xbtasks import tasks
 from xbtasks.errors import BuildFailed, CannotJudge, ExitCode, Refused, UsageError
-from xbtasks.knobs.table import Group
+from xbtasks.knobs.table import KNOBS, Group
+from xbtasks.sessions import FIELD_STAGES
 from xbtasks.tasks.command import STAGE, Call, Option, command
 
 if TYPE_CHECKING:
@@ -103,7 +106,6 @@ def typed(*words: str) -> int:
         (["first", "a", "second", "b"], ["test_commands.first a", "test_commands.second b"]),
         (["first", "--rebuild", "second"], ["test_commands.first rebuild", "test_commands.second"]),
         (["first", "a", "first", "b"], ["test_commands.first a", "test_commands.first b"]),
-        (["first", "", "third"], ["test_commands.first", "test_commands.third"]),
         (["first", "a b's $(id)\n"], ["test_commands.first a b's $(id)\n"]),
         (["first", "--stage=-x"], ["test_commands.first -x"]),
         (["first", "--json", "third"], ["test_commands.first", "test_commands.third"]),
@@ -122,7 +124,7 @@ def test_positionals_are_optional_and_never_swallow_a_task(words: list[str], cal
     ("words", "said"),
     [
         (["fisrt"], "did you mean first?"),
-        (["first", "--rebiuld"], "did you mean --rebuild or"),
+        (["first", "--rebiuld"], "did you mean --rebuild?"),
         (["first", "--nothing-like-it"], "--help"),
         (["first", "a", "b"], "'b' is not a task"),
         (["first", "a", "xbuild-b"], "'xbuild-b' is not a task\n  a task takes one STAGE; matrix --stages"),
@@ -325,3 +327,45 @@ def test_output_that_can_not_be_written_is_a_line_and_no_internal_error(words: l
         )
     assert done.returncode == 4
     assert done.stderr == "error: the output can't be written: No space left on device\n"
+
+
+# values that are missing, and flags that would do nothing
+
+
+def options() -> list[tuple[str, str]]:
+    """Return every flag with a value, of every task."""
+    return [
+        (name, flag)
+        for name in tasks.ns.task_names
+        for argument in tasks.ns[name].get_arguments()
+        if argument.takes_value
+        for flag in [f"--{argument.name.strip('_').replace('_', '-')}"]
+    ]
+
+
+@pytest.mark.parametrize(("name", "flag"), options())
+def test_an_empty_value_is_never_a_default(name: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        Program(namespace=tasks.ns, name="xb", binary="xb", version="1").run(["xb", name, f"{flag}="])
+    assert end.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert re.search(r"^error: .*(a value is missing|'' is not the name of a file)", lines[0])
+
+
+def flags_of_backends() -> list[tuple[str, str]]:
+    others = {(Group.ASCEND,): "nvidia", (Group.NVIDIA,): "ascend"}
+    return [(each.flag, others[each.groups]) for each in KNOBS if each.groups in others]
+
+
+@pytest.mark.parametrize("words", ["verify {}", "build {}", "matrix --stages {}"])
+@pytest.mark.parametrize(("flag", "other"), flags_of_backends())
+def test_a_flag_of_the_other_backend_is_refused(
+    words: str, flag: str, other: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XB_REPO", str(SAMPLE))
+    stage = next(stage for stage in FIELD_STAGES if f"-{other}-" in stage)
+    argv = ["xb", *words.format(stage).split(), flag, "7"]
+    with pytest.raises(SystemExit) as end:
+        Program(namespace=tasks.ns, name="xb", binary="xb", version="1").run(argv)
+    assert end.value.code == 2
+    assert f"error: {flag} is for stages of " in capsys.readouterr().err

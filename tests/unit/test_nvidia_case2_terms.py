@@ -95,8 +95,8 @@ def test_a_limit_that_the_control_can_not_exceed_shows_nothing() -> None:
     assert not any(item.name == "limits" for step in here.asked for item in step.sections)
 
 
-def test_a_limit_that_contexts_alone_exceed_shows_nothing() -> None:
-    with pytest.raises(Unjudged, match="leave no room") as caught:
+def test_a_limit_that_contexts_alone_exceed_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="leave no room") as caught:
         on_cards().knob(mem=700).run(judge)
     assert caught.value.hint == "--mem 1284 or more"
 

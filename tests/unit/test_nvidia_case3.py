@@ -138,8 +138,8 @@ def test_a_limit_above_its_card_is_wrong_usage() -> None:
         on_cards().knob(mem=30000).run(judge)
 
 
-def test_a_limit_that_a_context_alone_exceeds_shows_nothing() -> None:
-    with pytest.raises(Unjudged, match="leave no room") as caught:
+def test_a_limit_that_a_context_alone_exceeds_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="leave no room") as caught:
         on_cards().knob(mem=500).run(judge)
     least = int(caught.value.hint.split()[1])
     assert verdict(on_cards().knob(mem=least).run(judge)) is Verdict.PASS

@@ -238,7 +238,7 @@ class TestBadValues:
 
     def test_hints_reach_the_user(self, sources: Sources) -> None:
         for env, text, hint in (
-            ("XB_MEM", "4g", "whole MiB, e.g. 4096"),
+            ("XB_MEM", "4g", "write 4096"),
             ("XB_MODE", "SSH", "write ssh"),
             ("XB_PLATFORM", "linux/amd64,linux/arm64", "one platform per run"),
             ("XB_CTR", "podman", 'come with "Hosts without docker"'),

@@ -17,6 +17,7 @@ from xbtasks.checkout.dockerfile.targets import BUILDER_PREFIX, Recipe, Target
 from xbtasks.checkout.inputs import Input, InputKind, context_files, find_inputs, input_digest
 from xbtasks.checkout.tree import Checkout, find_repo
 from xbtasks.errors import UsageError
+from xbtasks.nearest import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,15 +168,9 @@ def find_stage(discovery: Discovery, name: str) -> Stage:
         problem = f"the stage name {name} lacks its suffix"
     else:
         problem = f"no stage {name!a} in {discovery.dockerfile}"
-    nearest = " or ".join(_nearest(name, names))
-    raise UsageError(problem, hint=f"did you mean {nearest}?" if nearest else "it has no stage to build")
-
-
-def _nearest(name: str, names: list[str]) -> list[str]:
-    from difflib import get_close_matches
-
-    started = [each for each in names if name and each.startswith(name)]
-    return (started or get_close_matches(name.lower(), names, n=3, cutoff=0.4) or names)[:8]
+    near = " or ".join(nearest(name, names, most=8))
+    hint = f"it has {', '.join(names)}" if names else "it has no stage to build"
+    raise UsageError(problem, hint=f"did you mean {near}?" if near else hint)
 
 
 def _stage(target: Target, backend: Backend, checkout: Checkout) -> Stage:

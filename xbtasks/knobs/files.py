@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from xbtasks.errors import UsageError, reason_of
 from xbtasks.knobs.table import KNOBS
 from xbtasks.knobs.values import shown
+from xbtasks.nearest import nearest as like
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,10 +36,7 @@ class Entry:
 
 def nearest(word: str, known: dict[str, str]) -> str:
     """Return the value of the key of ``known`` that is nearest to ``word``, or "" if none is near."""
-    import difflib
-
-    matches = difflib.get_close_matches(word, known, n=1)
-    return known[matches[0]] if matches else ""
+    return next((known[name] for name in like(word, known, most=1)), "")
 
 
 def read_knob_file(path: Path, label: str, *, required: bool) -> dict[str, Entry]:

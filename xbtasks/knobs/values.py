@@ -168,13 +168,13 @@ def parse_mib(text: str) -> Mib:
 def _mib_hint(text: str) -> str:
     """Return advice: the number that ``text`` with a unit means, or one that shows the form."""
     if text.isascii() and text.removeprefix("-").isdigit() and (text[0] == "-" or not text.strip("0")):
-        return "there is no unlimited; whole MiB, e.g. 4096"
+        return "there is no unlimited"
     bare = text.rstrip("bBiI")
     factor = {"m": 1, "g": 1024, "t": 1024**2}.get(bare[-1:].lower(), 0)
     number = bare[:-1].strip()
     plain = number.isascii() and number.isdigit() and len(number) <= len(str(MAX_MIB))
     mib = int(number) * factor if plain else 0
-    return f"whole MiB, e.g. {mib if 1 <= mib <= MAX_MIB else 4096}"
+    return f"write {mib}" if 1 <= mib <= MAX_MIB else "such as 4096"
 
 
 def parse_platform(text: str) -> Platform:

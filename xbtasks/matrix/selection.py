@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from xbtasks.errors import UsageError
+from xbtasks.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ def chosen_names(flag: str, text: str, names: Sequence[str]) -> tuple[str, ...]:
     patterns = [word.strip() for word in text.split(",")]
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
-            near = difflib.get_close_matches(pattern.replace("*", ""), names, n=3, cutoff=0.4)
+            near = nearest(pattern.replace("*", ""), names)
             hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(names) or 'none'}"
             raise UsageError(f"{flag}: nothing is called {pattern!a}", hint=hint)
     return tuple(name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns))

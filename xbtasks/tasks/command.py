@@ -21,7 +21,7 @@ from xbtasks.tasks.executor import report_exit, user_file
 from xbtasks.typed import as_typed, note_call, note_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from xbtasks.knobs.files import Entry
     from xbtasks.knobs.settings import Settings
@@ -43,6 +43,7 @@ class Option:
 
 _PLACING = frozenset({Group.CHECKOUT, Group.HOST, Group.BUILD})
 """What the flags serve that say where a task works: on which checkout and host, under which names there."""
+_BACKENDS = frozenset({Group.ASCEND.value, Group.NVIDIA.value})
 _KNOB_NAMES = frozenset(knob.name for knob in KNOBS)
 _PROJECT_FILE = SOURCE / "config/invoke.yaml" if SOURCE else None
 
@@ -79,16 +80,6 @@ class Call:
         """Return the value of an option, or an empty text."""
         value = self._given.get(name)
         return "" if value is None or isinstance(value, bool) else str(value)
-
-    def chosen(self, name: str) -> str:
-        """Return the value of an option that chooses, or an empty text where it wasn't given.
-
-        Raises:
-            UsageError: it was given an empty one, as of a variable that isn't set: that must not mean all.
-        """
-        if self._given.get(name) == "":
-            raise UsageError(f"--{name.strip('_').replace('_', '-')}: a value is missing")
-        return self.text(name)
 
     def switch(self, name: str) -> bool:
         """Return whether a switch was given."""
@@ -152,6 +143,30 @@ class Call:
         """The files that were asked for, by form; ``json`` only where it goes to a file."""
         names = ("json", *(option.name for option in OUTPUTS))
         return {name: value for name in names if isinstance(value := self._given.get(name), str)}
+
+    def require_values(self) -> None:
+        """Return when no option was given an empty value, as of a variable that isn't set.
+
+        Raises:
+            UsageError: one was: that must not mean a default, or all.
+        """
+        empty = next(
+            (name for name, value in self._given.items() if value == "" and name not in _KNOB_NAMES), ""
+        )
+        if empty:
+            raise UsageError(f"--{empty.strip('_').replace('_', '-')}: a value is missing")
+
+    def require_backends(self, backends: Collection[str]) -> None:
+        """Return when every flag that was given is about one of ``backends``, or about none.
+
+        Raises:
+            UsageError: one is a setting of other backends' cases, and would do nothing.
+        """
+        for each in KNOBS:
+            served = [group.value for group in each.groups]
+            if self._given.get(each.name) and _BACKENDS.issuperset(served) and not {*served} & {*backends}:
+                whose = " and ".join(served)
+                raise UsageError(f"{each.flag} is for stages of {whose}, and none of them is chosen")
 
     def check_outputs(self) -> None:
         """Return when every output that was asked for can be written.
@@ -294,6 +309,7 @@ def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
     try:
         with raised():
             call.check_outputs()
+            call.require_values()
             return function(call)
     except KeyboardInterrupt:
         return _failed(call, Interrupted("interrupted"))

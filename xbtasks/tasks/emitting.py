@@ -31,10 +31,10 @@ def emit_jobs(call: Call) -> ExitCode:
         first = run_flags[0] if run_flags else "json"
         raise UsageError(f"--emit writes jobs and runs nothing, so --{first} can't be given with it")
     discovery = discover_stages(call.settings)
-    names = chosen_names("--stages", call.chosen("stages"), [stage.name for stage in discovery.stages])
+    names = chosen_names("--stages", call.text("stages"), [stage.name for stage in discovery.stages])
     stages = [stage for stage in discovery.stages if stage.name in names]
     numbers = sorted({case.number for stage in stages for case in stage.backend.cases})
-    cases = chosen_cases(call.chosen("cases"), numbers)
+    cases = chosen_cases(call.text("cases"), numbers)
     console = Console(sys.stderr)
     kept = touched_names(call, names, console)
     stages = [stage for stage in stages if stage.name in kept]

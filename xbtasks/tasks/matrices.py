@@ -53,7 +53,7 @@ def run_matrix(call: Call) -> ExitCode:
         from xbtasks.tasks.emitting import emit_jobs
 
         return emit_jobs(call)
-    pace = Pace(_jobs(call.chosen("jobs")), fail_fast=call.switch("fail_fast"))
+    pace = Pace(_jobs(call.text("jobs")), fail_fast=call.switch("fail_fast"))
     discovery = discover_stages(call.settings)
     before = _before(call)
     with ExitStack() as held:
@@ -95,7 +95,7 @@ def _dry_run(call: Call, matrix: MatrixRun, pace: Pace) -> ExitCode:
 
 def _before(call: Call) -> Path | None:
     """Return the folder of the matrix to continue, if one was named."""
-    name = call.chosen("continue_")
+    name = call.text("continue_")
     if not name:
         return None
     given = [f"--{flag}" for flag in _SELECTION if call.text(flag)]
@@ -118,15 +118,16 @@ def _matrix(
     names = [stage.name for stage in discovery.stages]
     if note is None:
         stages = only
-        cases = chosen_cases(call.chosen("cases"), _case_numbers(discovery, stages))
+        cases = chosen_cases(call.text("cases"), _case_numbers(discovery, stages))
     else:
         stages, cases = note.stages, note.cases
         gone = [stage for stage in stages if stage not in names]
         if gone:
             raise UsageError(f"the Dockerfile has no {', '.join(gone)} any more", hint="start a new matrix")
-    file = call.chosen("hosts_file") or (note.hosts_file if note else "")
+    file = call.text("hosts_file") or (note.hosts_file if note else "")
     targets = _targets(call, discovery, file, note)
     chosen = [stage for stage in discovery.stages if stage.name in stages]
+    call.require_backends(dict.fromkeys(stage.backend.name for stage in chosen))
     hosts = [_host(call, discovery, target, chosen, cases) for target in targets]
     if note is not None:
         plans = {host.name: host.plan for host in hosts}
@@ -147,7 +148,7 @@ def _matrix(
 def _targets(call: Call, discovery: Discovery, file: str, note: MatrixNote | None) -> tuple[_Target, ...]:
     """Return the hosts: those of the file that were chosen, else the one of the knobs."""
     if not file:
-        if call.chosen("hosts"):
+        if call.text("hosts"):
             raise UsageError("--hosts chooses hosts of a file", hint="--hosts-file names it")
         settings = with_host(call.settings, call.console)
         name = str(settings.host) if settings.host else "local"
@@ -162,7 +163,7 @@ def _targets(call: Call, discovery: Discovery, file: str, note: MatrixNote | Non
     projects = [folder for folder in (SOURCE, discovery.repo) if folder]
     entries = {entry.name: entry for entry in read_hosts(Path(file), outside=projects)}
     if note is None:
-        chosen: Sequence[str] = chosen_names("--hosts", call.chosen("hosts"), tuple(entries))
+        chosen: Sequence[str] = chosen_names("--hosts", call.text("hosts"), tuple(entries))
     else:
         chosen = note.hosts
         gone = [name for name in chosen if name not in entries]
@@ -195,7 +196,7 @@ def _stages(call: Call, discovery: Discovery) -> tuple[str, ...]:
     """Return the stages that were chosen and, with ``--changed``, that the branch touches."""
     from xbtasks.tasks.emitting import touched_names
 
-    chosen = chosen_names("--stages", call.chosen("stages"), [stage.name for stage in discovery.stages])
+    chosen = chosen_names("--stages", call.text("stages"), [stage.name for stage in discovery.stages])
     return touched_names(call, chosen, call.console)
 
 

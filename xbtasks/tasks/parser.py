@@ -9,7 +9,6 @@ into Invoke's parser.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from invoke.exceptions import Exit, ParseError
@@ -19,6 +18,7 @@ from invoke.vendor.lexicon import Lexicon
 
 from xbtasks import streams
 from xbtasks.errors import ExitCode
+from xbtasks.nearest import nearest
 from xbtasks.typed import note_options
 
 if TYPE_CHECKING:
@@ -114,9 +114,11 @@ class _Machine(parser.ParseMachine):
             raise Exit(f"error: {msg}", code=ExitCode.USAGE)
         if not word.startswith("-"):
             raise _no_task(word, self.contexts)
-        having = [str(name) for name, task in self.contexts.items() if word in task.flags]
-        near = difflib.get_close_matches(word, [str(name) for name in self.context.flags])
+        near = nearest(word, [str(name) for name in self.context.flags])
         hint = f"did you mean {' or '.join(near)}?" if near else "--help behind a task shows what there is"
+        having = [str(name) for name, task in self.contexts.items() if word in task.flags]
+        if len(having) > _FEW:  # of its own kind then: a case has what other cases have
+            having = [name for name in having if ("." in name) == ("." in str(self.context.name))]
         if having and len(having) <= _FEW and self.context.name:
             hint = f"it is a flag of {' and '.join(having)}"
         kind = f"a flag of {self.context.name or 'the command'}"
@@ -143,7 +145,7 @@ def _spelt(flag: Any) -> str:
 def _no_task(word: str, tasks: Iterable[str]) -> Exit:
     """Return the error for a word that is no task, with what may have been meant."""
     known = [str(name) for name in tasks]
-    near = [name for name in known if name.startswith(f"{word}.")] or difflib.get_close_matches(word, known)
+    near = nearest(word, known)
     hint = f"did you mean {' or '.join(near)}?" if near else "--list shows what there is"
     if word.startswith("xbuild-"):
         hint = "a task takes one STAGE; matrix --stages takes several, with commas between"

@@ -45,6 +45,8 @@ def run_plan(
     choose: bool = False,
 ) -> ExitCode:
     """Run a command on the host and print its result; returns its exit code."""
+    if stages:
+        call.require_backends(dict.fromkeys(stage.backend.name for stage in stages))
     settings = call.settings
     discovery = discover_stages(settings) if stages else None
     plan = make_plan(

@@ -26,7 +26,7 @@ from xbtasks.backends.nvidia.rig import PROBE, Container, Rig
 from xbtasks.backends.nvidia.rows import Rows
 from xbtasks.backends.nvidia.smi_memory import COMMAND, parse_memory
 from xbtasks.checks import Status
-from xbtasks.hardware import Unjudged
+from xbtasks.errors import UsageError
 
 if TYPE_CHECKING:
     from xbtasks.backends.nvidia.answers import Answer
@@ -175,12 +175,12 @@ def _second_limits(run_id: str, first: Limits, highest: int, context: int) -> Li
     """Return an odd limit of this run's own, and an odd percentage.
 
     Raises:
-        Unjudged: the first limit leaves no room beside the contexts of two processes.
+        UsageError: the first limit leaves no room beside the contexts of two processes.
     """
     mib = first.memory_mib[0]
     least = 2 * (context // MIB) + _LEAST_ROOM
     if mib < least:
-        raise Unjudged(
+        raise UsageError(
             f"{mib} MiB leave no room: a context takes {context // MIB} MiB, and two processes are measured",
             hint=f"--mem {least} or more",
         )
