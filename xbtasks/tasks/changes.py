@@ -30,7 +30,7 @@ def touched_by(call: Call) -> Touched:
     """Return what the branch of the checkout touches that the knobs name, against ``--base``."""
     from xbtasks.history.touched import find_touched
 
-    tip = call.chosen("commit")
+    tip = call.text("commit")
     return find_touched(_checkout(call), str(call.settings.dockerfile), call.text("base"), tip)
 
 
