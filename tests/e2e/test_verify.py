@@ -202,7 +202,7 @@ def test_several_tasks_all_run_and_the_worst_code_wins(place: Workplace) -> None
     done = place.inv(
         "verify", "xbuild-nope", "verify", STAGE, "--cases", "1", "nvidia.case1", STAGE, "sim.status"
     )
-    assert done.code == 4, done.text  # no engine under this state folder
+    assert done.code == 2, done.text  # sim.status is 3: that counts where nothing was measured
     assert "no stage 'xbuild-nope'" in done.err
     assert done.out.splitlines().count("PASS") == 2
     assert "not running" in done.out
@@ -240,3 +240,13 @@ def test_a_launcher_passes_exit_codes_on(place: Workplace) -> None:
     linked = place.folder / "xb"
     linked.symlink_to(PROJECT / "xb")
     assert place.run(linked, "--version").code == 0
+
+
+def test_whether_a_simulated_host_runs_is_an_exit_code(place: Workplace) -> None:
+    done = place.inv("sim.status")
+    assert (done.code, done.out) == (3, f"not running; `{program('inv')} sim.up` starts it\n")
+    pointing = place.inv("sim.status", "--env")
+    assert pointing.code == 3
+    assert all(line.startswith("export ") for line in pointing.out.splitlines())
+    assert pointing.err == f"warning: not running; `{program('inv')} sim.up` starts it\n"
+    assert place.inv("sim.status", "--json").document["running"] is False

@@ -302,7 +302,10 @@ def test_downloads_in_use_by_another_host_are_kept(host: Host, tmp_path: Path, c
     process = Host.at(tmp_path / "other", cache).start("remove")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert err.startswith("Refused: another simulated host runs the programs in ")
+    assert err.startswith("Refused: the simulated host in ")
+    assert str(host.paths.state) in err
+    assert f" runs the programs in {host.paths.cache}: the downloads are kept" in err
+    assert f" XDG_STATE_HOME={host.paths.state.parent.parent} " in err
     assert EngineApi(host.paths.socket).version()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from xbtasks.sim.engine_api import EngineApi
 from xbtasks.sim.lock import locked
 from xbtasks.sim.machine import Machine
 from xbtasks.sim.paths import SAMPLE_CHECKOUT, SimPaths
+from xbtasks.typed import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,17 +116,28 @@ def down(say: Callable[[str], None], *, everything: bool = False) -> None:
         launch.stop(paths)
         folders.remove_children(paths.state, but=lock)
         lock.unlink()
-        folders.remove_empty((paths.state, paths.state.parent))
+        folders.remove_empty((paths.state, paths.state.parent / "runs", paths.state.parent))
     if everything and paths.cache.is_dir():
         with locked(paths.cache, lambda: say(_FILLING)) as lock:
             if processes.run_from(paths.cache):
-                raise Refused(
-                    f"another simulated host runs the programs in {paths.cache}", hint="stop that one first"
-                )
+                raise _in_use(paths.cache)
             say(f"removing the downloads in {paths.cache}")
             folders.remove_children(paths.cache, but=lock)
             lock.unlink()
             folders.remove_empty((paths.cache, paths.cache.parent))
+
+
+def _in_use(cache: Path) -> Refused:
+    """Return the error that others run the programs of the cache, with how to stop each simulated host."""
+    others = processes.hosts_run_from(cache)
+    stops = [
+        f"XDG_STATE_HOME={shlex.quote(str(state.parent.parent))} {command('sim.down')}" for state in others
+    ]
+    who = f"the simulated host in {' and in '.join(map(str, others))}" if others else "some process"
+    return Refused(
+        f"{who} runs the programs in {cache}: the downloads are kept",
+        hint=f"to stop it first: {' && '.join(stops)}" if stops else "end it first",
+    )
 
 
 def _status(paths: SimPaths) -> SimStatus:

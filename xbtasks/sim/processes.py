@@ -100,6 +100,13 @@ def run_from(folder: Path) -> bool:
     return any(_runs_from(pid, folder) for pid in _all_pids())
 
 
+def hosts_run_from(folder: Path) -> tuple[Path, ...]:
+    """Return the state folders of the simulated hosts whose engines run programs that lie in ``folder``."""
+    prefix = os.fsencode(f"{MARKER}=")
+    entries = (entry for pid in _all_pids() if _runs_from(pid, folder) for entry in _environment(pid))
+    return tuple(sorted({Path(os.fsdecode(e.removeprefix(prefix))) for e in entries if e.startswith(prefix)}))
+
+
 def _family(paths: SimPaths) -> frozenset[int]:
     return frozenset(_with_descendants(engine_processes(paths) | _in_containers(paths)) - {os.getpid()})
 

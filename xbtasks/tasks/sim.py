@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from xbtasks.errors import ExitCode
 from xbtasks.tasks.command import Call, Option, command
+from xbtasks.typed import as_typed
 from xbtasks.typed import command as typed
 
 __all__ = ["down", "mutants", "status", "up"]
@@ -26,7 +29,7 @@ def up(call: Call) -> ExitCode:
     return ExitCode.PASSED
 
 
-@command(_YES, Option("all", "the download cache and all state too", switch=True), json=False)
+@command(_YES, Option("all", "the download cache too; past runs stay", switch=True), json=False)
 def down(call: Call) -> ExitCode:
     """Stop the simulated host and remove what it made.
 
@@ -40,14 +43,19 @@ def down(call: Call) -> ExitCode:
 
 @command(Option("env", "print export lines that point xbtasks at the simulated host", switch=True))
 def status(call: Call) -> ExitCode:
-    """Say whether the simulated host runs, and where."""
+    """Say whether the simulated host runs, and where.
+
+    It ends with 3 where none runs.
+    """
     from xbtasks.reporting.listing import show_sim
     from xbtasks.sim import daemon
 
     found = daemon.status()
     call.document({"schema": 1, "running": found.running, "environment": found.environment()})
     show_sim(found, call.console, env=call.switch("env"))
-    return ExitCode.PASSED if found.running else ExitCode.CANNOT_JUDGE
+    if call.switch("env") and not found.running:
+        print(as_typed("warning: not running; `inv sim.up` starts it"), file=sys.stderr)
+    return ExitCode.PASSED if found.running else ExitCode.SKIPPED
 
 
 @command(
