@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,6 +51,31 @@ def host(own_tmp: Path) -> Iterator[FramedHost]:
 def shared() -> Iterator[FramedHost]:
     with closing(FramedHost(LocalTransport())) as host:
         yield host
+
+
+@pytest.mark.parametrize("jump", ["-", "+"])
+def test_a_clock_that_is_set_meanwhile_changes_no_answer(
+    host: FramedHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: str
+) -> None:
+    # an hour back or on with each look at it
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/date"
+    program.write_text(
+        f"""#!/bin/sh
+shift_by=$(cat {tmp_path}/shift 2>/dev/null || echo 0)
+echo $((shift_by {jump} 3600)) >{tmp_path}/shift
+[ "$1" = +%s ] || exit 9
+echo $((1800000000 + shift_by))
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    sections = (section("sleep", "60", deadline=1), section("sh", "-c", "exit 124", deadline=20))
+    late, own = host.run(
+        Step("x", tuple(replace(each, name=n) for n, each in zip("ab", sections, strict=True)))
+    ).sections
+    assert (late.timed_out, own.timed_out, own.exit_status) == (True, False, 124)
+    assert 0 <= own.seconds <= late.seconds < 60
 
 
 def runs(seconds: str) -> bool:
