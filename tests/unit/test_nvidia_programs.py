@@ -107,6 +107,20 @@ def test_a_command_runs_under_its_locks_and_its_exit_status_is_kept(tmp_path: Pa
     assert run(*held("1", "--", "true")).returncode == 0
 
 
+def test_a_lock_goes_when_its_command_is_ended_and_not_before(tmp_path: Path) -> None:
+    lock, ready, cleaned = (tmp_path / name for name in ("lock", "ready", "cleaned"))
+    script = 'trap "sleep 0.3; ls \\"$1\\" >\\"$3\\"; exit 143" TERM; : >"$2"; sleep 60 & wait'
+    command = ("sh", "-c", script, "x", str(lock), str(ready), str(cleaned))
+    child = subprocess.Popen(
+        ["timeout", "60", *held("1", str(tmp_path / "another"), str(lock), "--", *command)]
+    )
+    wait_for(ready)
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(30) in (124, 143)
+    assert cleaned.read_text() == f"{lock}\n"  # it was held to the end
+    assert {path.name for path in tmp_path.iterdir()} == {"ready", "cleaned"}
+
+
 def test_a_lock_that_can_not_be_made_is_said(tmp_path: Path) -> None:
     done = run(*held("1", str(tmp_path / "no/lock"), "--", "echo", "ran"))
     assert (done.returncode, done.stdout) == (75, b"")

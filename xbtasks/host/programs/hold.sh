@@ -1,15 +1,16 @@
 # hold SECONDS LOCK... -- COMMAND...: run COMMAND while every LOCK is held, which may be had by any user.
 # Each lock is waited for that long, else 75. The file is only ever opened for reading: in a sticky directory a
-# kernel may forbid to open somebody else's for writing. It goes when it isn't held any more.
+# kernel may forbid to open somebody else's for writing. It goes when it isn't held any more, also where the process
+# group is signalled: COMMAND takes the signal as it likes, and is waited for.
 wait=$1
 shift
 cannot() { echo "$1" >&2; exit 75; }
 held() {
   if [ "$1" = -- ]; then
     shift
-    "$@"
-    return
+    exec "$@"
   fi
+  trap : HUP INT TERM
   lock=$1
   shift
   (
@@ -21,6 +22,7 @@ held() {
       elif [ -e "$lock" ]; then cannot "$lock: can't be opened"
       fi
     done
+    trap : HUP INT TERM
     (held "$@")
     status=$?
     rm -f "$lock" 2>/dev/null
