@@ -114,10 +114,13 @@ def _built_ids(metadata: bytes) -> tuple[str, ...]:
 
 
 def excerpt(log: str, most: int = 30) -> tuple[str, ...]:
-    """Return what BuildKit shows of a failure: the step, its last lines, its place in the Dockerfile."""
+    """Return what BuildKit shows of a failure: the step, its last lines, its place in the Dockerfile.
+
+    Its own last word is left out: the step's line has said it, and the error says what it means.
+    """
     lines = log.split("\n")
     begin = next((number for number, line in enumerate(lines) if line == "------"), len(lines))
-    return tuple(lines[begin:][:most])
+    return tuple(line for line in lines[begin:] if line and not line.startswith("ERROR: "))[:most]
 
 
 # What buildx puts in front of BuildKit's own words; the first since buildx 0.23.

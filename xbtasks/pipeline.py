@@ -38,6 +38,9 @@ class Reporter(Protocol):
     def live(self, chunk: bytes) -> None:
         """Take raw progress of a build."""
 
+    def begins(self, stage: str) -> None:
+        """Take that what follows is about ``stage``."""
+
     def doing(self, stage: str, case: int, what: str) -> None:
         """Take what is done now for ``case`` of ``stage`` (0: for all its cases); nothing: it has ended."""
 
@@ -133,7 +136,8 @@ def _with_stage(
     try:
         job.perform()
     except XbError as error:
-        tools.reporter.say(f"  {error}")
+        for line in (f"  {error}", *job.details):
+            tools.reporter.say(line)
         job.give_up(error)
         if isinstance(error, (EngineDown, HostUnreachable, Interrupted)):
             gone = error

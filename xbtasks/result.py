@@ -103,6 +103,7 @@ class Result:
     @property
     def reason(self) -> str:
         """Why the verdict is not PASS, or on what terms it is, in a line."""
+        broken = {f"the build failed: {build.reason}" for build in self.builds if build.outcome == "failed"}
         skipped: dict[tuple[str, str], list[str]] = {}
         told: list[tuple[str, str] | str] = [text for _, text in self.errors]
         for case in self.cases:
@@ -113,10 +114,15 @@ class Result:
                     told.append((where, case.reason))
                 else:
                     told.append(f"{where}{case.reason}")
-        return "; ".join(
-            each if isinstance(each, str) else f"{each[0]}{_and(skipped[each])} skipped: {each[1]}"
-            for each in dict.fromkeys(told)
-        )
+        texts: list[str] = []
+        for each in dict.fromkeys(told):
+            if isinstance(each, str):
+                texts.append(each)
+            elif each[1] in broken:  # what is broken comes first, not what it kept from being measured
+                texts.append(f"{each[0]}{each[1]} ({_and(skipped[each])} skipped)")
+            else:
+                texts.append(f"{each[0]}{_and(skipped[each])} skipped: {each[1]}")
+        return "; ".join(texts)
 
     @property
     def preflights(self) -> dict[str, tuple[Check, ...]]:

@@ -58,6 +58,8 @@ class StageJob:
         self._seconds = 0.0
         self._recorded: frozenset[str] = frozenset()
         self._case = 0
+        self.details: tuple[str, ...] = ()
+        """Lines that tell more of the error that :meth:`perform` raised, for below it."""
         self.builds: list[BuildRecord] = []
         self.cases: list[CaseReport] = []
         self.artifacts: list[ArtifactRecord] = []
@@ -70,7 +72,7 @@ class StageJob:
         """
         stage = self._stage
         self._doing("begins")
-        self._tools.reporter.say(f"{stage.stage}")
+        self._tools.reporter.begins(stage.stage)
         if self._skip_all():
             return
         platform = self._platform()
@@ -190,9 +192,10 @@ class StageJob:
         try:
             built = build.built_image(stage, reply)
         except XbError:
-            for line in build.excerpt(reply["build"].error_text):
-                self._tools.reporter.say(f"    {line}")
-            self._tools.reporter.say(f"  full log: {log}")
+            self.details = (
+                *(f"    {line}" for line in build.excerpt(reply["build"].error_text)),
+                f"  full log: {log}",
+            )
             raise
         self._recorded = frozenset(provenance.read_record(reply["recorded"]))
         if built.id not in self._recorded:

@@ -225,3 +225,22 @@ def test_a_dockerfile_that_nobody_can_build_is_said_before_anything_runs(
     assert said in done.text
     assert "Traceback" not in done.text
     assert DOCKERFILE in done.text
+
+
+def test_a_build_that_fails_is_told_once_the_error_first(place: Workplace) -> None:
+    stage = f"xbuild-nvidia-cuda-{place.name}"
+    text = f"FROM {BASE} AS {stage}\nRUN echo it-broke-here >&2; exit 3\n"
+    checkout = make_checkout(place.folder / "checkout", text)
+    done = place.inv("verify", stage, XB_REPO=str(checkout))
+    assert done.code == 1, done.text
+    assert done.out.count("did not complete successfully") == 1  # as BuildKit's step ends
+    lines = done.out.splitlines()
+    error = lines.index(f"  {stage}: a build step ended with exit code 3")
+    step, output, log = (
+        next(number for number, line in enumerate(lines) if line.strip().startswith(words))
+        for words in ("> [", "0.", "full log: ")
+    )
+    assert error < step < output < log
+    skipped = "nvidia.case1, nvidia.case2 and nvidia.case3 skipped"
+    failed = f"{stage}: a build step ended with exit code 3"
+    assert f"FAIL: the build failed: {failed} ({skipped})" in lines

@@ -58,6 +58,7 @@ def test_a_build_that_fails_skips_its_cases_and_leaves_the_others(place: Workpla
     # the cases of the build share a line, as they share the reason
     (line,) = (row for row in cells(done.err) if row[:2] == ["SKIP", stages[0]])
     assert line[2] == "nvidia.case1, 2, 3"
+    assert f"[{stages[0]}] {stages[0]}\n" not in done.err  # the prefix names it
 
 
 def test_ctrl_c_during_two_builds_leaves_nothing(place: Workplace) -> None:

@@ -162,7 +162,8 @@ def test_what_it_says_to_type_is_there(installed: Installed, operator: Repositor
     jobs = json.loads(installed.run("xb", *words, cwd=operator.folder).stdout)["jobs"]
     assert jobs
     assert all(job["command"].startswith("xb verify ") for job in jobs)
-    assert "; `xb sim.up` starts it" in installed.run("xb", "sim.status", cwd=operator.folder, code=3).stdout
+    said = installed.run("xb", "sim.status", cwd=operator.folder, code=3).stdout
+    assert f"; `{installed.folder}/bin/xb sim.up` starts it" in said
 
 
 @pytest.mark.engine

@@ -310,5 +310,6 @@ def test_bytes_that_are_no_text_do_no_harm() -> None:
 def test_the_excerpt_is_what_buildkit_shows_of_the_failure() -> None:
     log = "#5 0.1 a\n------\n > [2/2] RUN make:\n0.1 boom\n------\nDockerfile:2\nERROR: x"
     assert excerpt(log)[:3] == ("------", " > [2/2] RUN make:", "0.1 boom")
+    assert not [line for line in excerpt(log) if "ERROR" in line]
     assert excerpt(log, 2) == ("------", " > [2/2] RUN make:")
     assert excerpt("#5 0.1 \r------\rforged") == ()

@@ -132,11 +132,8 @@ def test_a_steps_output_is_no_progress(line: bytes) -> None:
     assert printed(STEP + line + b"\n") == printed(STEP)
 
 
-def test_an_error_of_the_engine_is_shown_in_one_short_line() -> None:
-    (line,) = printed(b"ERROR: failed to solve: \x1b[31m" + b"x" * 500 + b"\n")
-    assert line.startswith("    ERROR: failed to solve:")
-    assert line.isprintable()
-    assert len(line) < 160
+def test_the_engines_last_word_is_left_to_who_knows_what_it_means() -> None:
+    assert printed(b"ERROR: failed to solve: \x1b[31m" + b"x" * 500 + b"\n") == []
 
 
 def test_a_banner_is_hidden_from_progress_only() -> None:

@@ -88,8 +88,8 @@ def test_each_stage_is_a_group_and_its_verdict_stands_below() -> None:
     step = "    #5 [x 1/2] RUN said"
     assert lines == [
         "said",
-        *("said", step, "    ERROR: said", f"{STAGES[0]} nvidia.case1: FAIL, said"),
-        *("said", step, "    ERROR: said", f"{STAGES[1]} nvidia.case1: FAIL, said"),
+        *("said", step, f"{STAGES[0]} nvidia.case1: FAIL, said"),
+        *("said", step, f"{STAGES[1]} nvidia.case1: FAIL, said"),
         "said",
     ]
 

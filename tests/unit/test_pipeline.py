@@ -82,6 +82,9 @@ class Recorder:
     def doing(self, stage: str, case: int, what: str) -> None:
         self.done.append((stage, case, what))
 
+    def begins(self, stage: str) -> None:
+        self.lines.append(stage)
+
     def judged(self, report: CaseReport) -> None:
         self.verdicts.append((report.stage, report.number, str(report.verdict)))
 

@@ -12,7 +12,8 @@ import pytest
 from tests.unit.result_samples import OTHER, RESULT, STAGE
 from xbtasks.checks import Verdict
 from xbtasks.errors import UsageError
-from xbtasks.matrix.folder import NOTE
+from xbtasks.matrix.folder import NOTE, write_note
+from xbtasks.matrix.model import MatrixNote
 from xbtasks.matrix.resuming import find_matrix
 from xbtasks.runs import find_folder, find_run, past_runs
 
@@ -195,9 +196,12 @@ def test_a_matrix_is_found_by_what_people_type(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / NOTE).write_text("{}")
     (tmp_path / "20260103-000000-cccccc").mkdir()  # a run that is no matrix
+    found = tmp_path / "20260104-000000-dddddd"  # what one nox found
+    found.mkdir()
+    write_note(found, MatrixNote("dddddd", "nox", (), (), ()))
     for name in ("last", "20260102", "20260102-000000-bbbbbb", str(tmp_path / "20260102-000000-bbbbbb")):
         assert find_matrix(name, tmp_path).name == "20260102-000000-bbbbbb"
-    for name in ("", "2026", "20260103", "20260103-000000-cccccc", "nope"):
+    for name in ("", "2026", "20260103", "20260103-000000-cccccc", found.name, str(found), "nope"):
         with pytest.raises(UsageError, match="is no matrix") as refused:
             find_matrix(name, tmp_path)
         assert "20260102-000000-bbbbbb" in refused.value.hint

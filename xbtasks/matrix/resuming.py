@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import UsageError, disk_error
-from xbtasks.matrix.folder import NOTE, is_matrix
+from xbtasks.matrix.folder import NOTE, is_matrix, read_note
 from xbtasks.plan import RunPlan
 from xbtasks.session import ELSEWHERE
 
@@ -39,15 +39,23 @@ def find_matrix(name: str, runs: Path) -> Path:
         UsageError: there is none, or several.
     """
     given = Path(name) if os.sep in name or Path(name).is_dir() else runs / name
-    if name and is_matrix(given):
+    if name and _can_go_on(given):
         return given.resolve()
-    known = sorted(path.parent.name for path in runs.glob(f"*/{NOTE}"))
+    known = sorted(path.parent.name for path in runs.glob(f"*/{NOTE}") if _can_go_on(path.parent))
     fitting = known[-1:] if name == "last" else [each for each in known if name and each.startswith(name)]
     if len(fitting) == 1:
         return (runs / fitting[0]).resolve()
     near = difflib.get_close_matches(name, known, n=3) or known[-3:]
     hint = f"there is {', '.join(near)}" if near else f"no matrix is kept in {runs}"
     raise UsageError(f"--continue: {name!a} is no matrix", hint=hint)
+
+
+def _can_go_on(directory: Path) -> bool:
+    """Whether a folder is a matrix's: what one nox found lies in a folder of the same form."""
+    try:
+        return is_matrix(directory) and read_note(directory).command == "matrix"
+    except UsageError:  # a note that is torn: whoever names it is told so
+        return True
 
 
 @contextmanager

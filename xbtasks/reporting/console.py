@@ -104,6 +104,10 @@ class Console:
         """Return the lines of a build that nobody wants hidden."""
         return [line for line in lines if not (self.hide and self.hide.search(line))]
 
+    def begins(self, stage: str) -> None:
+        """Print a stage's name over the lines about it."""
+        self.say(stage)
+
     def doing(self, stage: str, case: int, what: str) -> None:
         """Take what is done now: here the lines tell."""
         del case, what
@@ -139,3 +143,6 @@ class PrefixedConsole(Console):
         """Print each line behind the prefix, until everything has ended."""
         if not self._ended.is_set():
             self._base.say("\n".join(f"{self._prefix} {line}" for line in text.split("\n")))
+
+    def begins(self, stage: str) -> None:
+        """Print nothing: the prefix names the stage."""

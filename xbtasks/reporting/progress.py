@@ -76,8 +76,6 @@ class BuildProgress:
     def _line(self, line: str) -> str:
         """Return what a line of the plain progress says of a step of the Dockerfile, or nothing."""
         number, _, rest = line.partition(" ")
-        if line.startswith("ERROR: "):
-            return line[:_WIDEST]
         if not number.startswith("#") or not number[1:].isdigit():
             return ""
         vertex = self._vertices.get(number)

@@ -211,6 +211,9 @@ class _FoldedConsole(Console):
     def say(self, text: str = "") -> None:
         self._log.say(text)
 
+    def begins(self, stage: str) -> None:
+        """Print nothing: the section is called so."""
+
     def doing(self, stage: str, case: int, what: str) -> None:
         super().doing(stage, case, what)
         if stage and what and not self._open:
