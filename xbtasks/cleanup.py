@@ -64,7 +64,17 @@ def clean(
         )
     )
     scope = "all" if everything else "unfinished"
-    sections = [
+    # The test directories go before the containers: by that a run that is at work notices.
+    kept: list[str] = []
+    sections: list[Section] = []
+    for name, directory in directories.items():
+        staged = staging.read_state(BACKENDS[name], survey[f"staged-{name}"])
+        ours = [file for file in staged.files if everything and staged.put_by_us(file)]
+        words = [word for file in ours for word in (file.path, file.sha256)]
+        kept += [f"{directory}/{file.path}" for file in staged.changed if everything]
+        argv = program("clean_staging", directory, staging.manifest_name(BACKENDS[name]), scope, *words)
+        sections.append(Section(f"staging-{name}", argv, deadline))
+    sections += [
         Section(f"container-{number}", engine.remove_container(name), deadline)
         for number, (name, _) in enumerate(_rows(survey, "containers"))
     ]
@@ -76,14 +86,6 @@ def clean(
             for number, (identity, references) in enumerate(_images(survey).items())
         ]
     sections.append(Section("contexts", program("clean_contexts", context_directory, scope), deadline))
-    kept: list[str] = []
-    for name, directory in directories.items():
-        staged = staging.read_state(BACKENDS[name], survey[f"staged-{name}"])
-        ours = [file for file in staged.files if everything and staged.put_by_us(file)]
-        words = [word for file in ours for word in (file.path, file.sha256)]
-        kept += [f"{directory}/{file.path}" for file in staged.changed if everything]
-        argv = program("clean_staging", directory, staging.manifest_name(BACKENDS[name]), scope, *words)
-        sections.append(Section(f"staging-{name}", argv, deadline))
     removed, left = _removal(Step("clean", tuple(sections)), host)
     return Removal(tuple(removed), tuple(kept), tuple(left))
 

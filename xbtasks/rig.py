@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
@@ -23,6 +23,7 @@ from xbtasks.hostprobe import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from xbtasks.checks import Check
     from xbtasks.engine import ContainerRequest
     from xbtasks.hardware import CaseRun
     from xbtasks.host.step import SectionReply
@@ -84,6 +85,7 @@ class Rig(ABC, Generic[C]):
         self._run = run
         self._prefix = prefix
         self._limit = max(_LEAST, run.deadline)
+        self._set = False
 
     @property
     def limit(self) -> int:
@@ -127,14 +129,22 @@ class Rig(ABC, Generic[C]):
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
-        """Remove the test directory at the end, which is made within."""
+        """Remove the test directory at the end, which is made within.
+
+        Raises:
+            Unjudged: somebody else removed it before, so that what was seen of the containers means nothing.
+        """
         try:
             yield
         except (HostUnreachable, Interrupted, LostReply):
             raise  # what the lost step left is removed with it, as far as the host can be reached
-        except (XbError, Skipped):
-            with suppress(XbError):  # why the case ended is what counts
-                self._remove()
+        except (XbError, Skipped) as error:
+            try:
+                self._remove(*error.checks if isinstance(error, Unjudged) else ())
+            except Unjudged:
+                raise
+            except XbError:
+                pass  # why the case ended is what counts
             raise
         if left := self._remove():
             self._left_behind(f"left on the host: {left}")
@@ -167,6 +177,7 @@ class Rig(ABC, Generic[C]):
         for name in ("create", "prepare"):
             if not reply[name].ok:
                 raise Unjudged(f"the test directory can't be made: {one_line(reply[name].error_text)}")
+        self._set = True
         return reply["prepare"]
 
     def _directory(self, name: str) -> str:
@@ -202,8 +213,15 @@ class Rig(ABC, Generic[C]):
     def _removal(self) -> Section:
         return Section("removal", program("remove_test", self._run.test_directory), self._run.deadline)
 
-    def _remove(self) -> str:
+    def _remove(self, *checks: Check) -> str:
+        """Remove the test directory and return why it can't be; ``checks`` are rows of the case until now."""
         answer = self._run.ask(Step("remove", (self._removal(),)))["removal"]
+        if self._set and answer.text.strip() == "gone":
+            raise Unjudged(
+                "what this run had on the host was removed while it was at work",
+                *checks,
+                hint="somebody typed clean there, run it again",
+            )
         return "" if answer.ok else one_line(answer.error_text)
 
     def _outcome(self, container: C, answer: SectionReply) -> Outcome:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workplace import PROJECT, Done, Workplace, program
+from tests.workplace import BASE, PROJECT, Done, Workplace, program
 
 if TYPE_CHECKING:
     from tests.sshd import Rig
@@ -99,3 +99,26 @@ def test_what_another_client_stages_meanwhile_is_nothing_to_a_case(
     assert [case["verdict"] for case in done.document["cases"]] == ["PASS", "PASS"]
     assert machine.place.left_over() == []
     assert not list(machine.place.staging.glob("test*"))
+
+
+def test_what_somebody_removes_under_a_run_is_no_fault_of_its_library(machine: Machine) -> None:
+    said, once = machine.place.folder / "said", machine.place.folder / "once"
+    # the last container that the case judges takes its time, and is killed by a clean
+    machine.shim(
+        "docker",
+        f"""name=$(printf '%s\\n' "$@" | grep -- '-limits-2$')
+if [ "$1" = run ] && [ "$name" ] && mkdir {once}; then
+  "$REAL" run --rm --name "$name" --label xbtasks.run=x --network none {BASE} sleep 60 &
+  until [ "$("$REAL" ps --quiet --filter "name=$name")" ]; do kill -0 $! || break; done
+  ({machine.typed("two", "clean")}) >{said} 2>&1 </dev/null
+  wait $!
+  exit
+fi""",
+    )
+    done = machine.inv("one", "verify", THIRTEEN, "--cases", "1,2", "--json")
+    assert "-limits-2" in said.read_text()
+    assert done.code == 4, done.text
+    (one, two) = done.document["cases"]
+    assert (one["verdict"], two["verdict"]) == ("PASS", "ERROR")
+    assert two["reason"].startswith("what this run had on the host was removed while it was at work")
+    assert machine.inv("one", "nvidia.case2", THIRTEEN).code == 0

@@ -233,6 +233,24 @@ def test_a_card_held_by_another_run_for_long() -> None:
         here.run(judge)
 
 
+@pytest.mark.parametrize("killed", ["", "bare-smi", "limits-2"])
+def test_a_run_under_which_everything_is_removed_gives_no_verdict(killed: str) -> None:
+    here = on_cards()
+    here.answers["removal"] = (0, "gone\n", "")
+    if killed:
+        here.answers[killed] = (137, "", "")
+    with pytest.raises(Unjudged, match="was removed while it was at work") as caught:
+        here.run(judge)
+    assert "artifact" in statuses(caught.value.checks)
+
+
+def test_what_was_never_made_was_not_removed_by_others() -> None:
+    here = on_cards()
+    here.answers |= {"prepare": (1, "", "mkdir: Permission denied"), "removal": (0, "gone\n", "")}
+    with pytest.raises(Unjudged, match="the test directory can't be made: mkdir"):
+        here.run(judge)
+
+
 def test_a_test_directory_that_stays_is_said() -> None:
     here = on_cards()
     here.answers["removal"] = (1, "", "rm: cannot remove '/opt/vgpu/test/x': Permission denied\n")

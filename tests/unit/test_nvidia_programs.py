@@ -66,10 +66,12 @@ def test_the_test_directory_has_a_copy_of_the_library(tmp_path: Path) -> None:
         assert (directory / name).stat().st_mode & 0o7777 == 0o777
     assert prepare(directory, library).returncode != 0, "two runs never share one"
 
-    assert run(*program("remove_test", str(directory))).returncode == 0
+    removed = run(*program("remove_test", str(directory)))
+    assert (removed.returncode, removed.stdout) == (0, b"")
     assert not directory.parent.exists()
     assert library.exists()
-    assert run(*program("remove_test", str(directory))).returncode == 0
+    again = run(*program("remove_test", str(directory)))
+    assert (again.returncode, again.stdout) == (0, b"gone\n")
 
 
 def test_a_missing_library_makes_no_test_directory_usable(tmp_path: Path) -> None:
