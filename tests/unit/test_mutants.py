@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from xbtasks.backends import BACKENDS
 from xbtasks.backends.ascend import case2 as ascend2
 from xbtasks.backends.ascend import case3 as ascend3
 from xbtasks.errors import UsageError
@@ -146,6 +147,15 @@ def test_a_card_is_given_unless_the_variant_names_its_own() -> None:
     assert command_line(replace(MUTANT, options=("--gpu", "0")), 1)[-2:] == ["--gpu", "0"]
     assert command_line(replace(MUTANT, stage="xbuild-ascend-cann-8-910b"), 1)[-2:] == ["--npu", "1"]
     assert command_line(RIGHT, None) == ["verify", RIGHT.stage, "--cases", "1", "--json"]
+
+
+def test_a_variant_of_a_vendor_without_simulated_cards_takes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(BACKENDS["nvidia"], name="toy", stage_prefix="xbuild-toy-")
+    monkeypatch.setitem(BACKENDS, "toy", other)
+    variant = Variant("toy-twice", Kind.LIBRARY, "twice the limit", "xbuild-toy-1", 2, ("limit",))
+    assert (variant.vendor, variant.places) == ("toy", 0)
+    command = ["build", "xbuild-toy-1", "toy.case2", "xbuild-toy-1", "--yes", "--json"]
+    assert command_line(variant, None) == command
 
 
 def test_the_program_before_docker_changes_words_and_nothing_else(tmp_path: Path) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from xbtasks.backends import backend_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Edit", "Kind", "Variant"]
+__all__ = ["VENDORS", "Edit", "Kind", "Variant"]
+
+VENDORS: Final = ("nvidia", "ascend")
+"""The vendors whose cards the simulated host has, two each unless a variant says otherwise."""
 
 
 class Kind(StrEnum):
@@ -59,7 +64,9 @@ class Variant:
     @property
     def vendor(self) -> str:
         """The backend of the stage."""
-        return "nvidia" if "-nvidia-" in self.stage else "ascend"
+        backend = backend_of(self.stage)
+        assert backend is not None, self.stage  # noqa: S101 - a stage of the sample
+        return backend.name
 
     @property
     def good(self) -> bool:
@@ -73,8 +80,8 @@ class Variant:
 
     @property
     def places(self) -> int:
-        """How many of the two default cards it takes; all where it brings cards of its own."""
-        if self.case == 1:
+        """How many of its vendor's two default cards it takes; all where it brings cards of its own."""
+        if self.case == 1 or self.vendor not in VENDORS:
             return 0
         return 2 if self.cards is not None or (self.vendor, self.case) == ("nvidia", 3) else 1
 

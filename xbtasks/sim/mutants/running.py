@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
+from xbtasks.backends import BACKENDS
 from xbtasks.sim.drivers.inventory import write_part
 from xbtasks.sim.lock import locked
+from xbtasks.sim.mutants.model import VENDORS
 from xbtasks.sim.mutants.trial import Ending, Trial, perform
 
 if TYPE_CHECKING:
@@ -26,10 +28,7 @@ __all__ = ["run_variants", "summary"]
 
 _CARDS: Final = (0, 1)
 _MOST: Final = 6  # two on the cards of each vendor, and two that need none
-_DEFAULT: Final[dict[str, dict[str, object]]] = {
-    "nvidia": {"cards": [{}, {}]},
-    "ascend": {"cards": [{}, {}]},
-}
+_DEFAULT: Final[dict[str, dict[str, object]]] = {vendor: {"cards": [{}, {}]} for vendor in VENDORS}
 
 
 def run_variants(
@@ -96,7 +95,7 @@ class _Runner:
         self._paths = paths
         self._environment = environment
         self._say = say
-        self._free = {vendor: set(_CARDS) for vendor in _DEFAULT}
+        self._free = {name: set(_CARDS if name in VENDORS else ()) for name in BACKENDS}
         self._running: dict[Future[Trial], tuple[Variant, tuple[int, ...]]] = {}
         self._trials: list[Trial] = []
 
