@@ -82,7 +82,10 @@ class CaseJob:
         except Skipped as skipped:
             return Outcome.of(Verdict.SKIP, skipped.reason, skipped.checks)
         except Unjudged as unjudged:
-            return Outcome.of(Verdict.ERROR, str(unjudged), unjudged.checks)
+            # an image of yesterday is a likely reason, so what it was built from is told here too
+            return Outcome.of(
+                Verdict.ERROR, str(unjudged), (self._image_row(case, subject), *unjudged.checks)
+            )
         except CannotJudge as error:
             return Outcome.of(Verdict.ERROR, str(error))
 

@@ -7,23 +7,27 @@ files explain the same check of a backend, its own counts.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
+from xbtasks import datafile
 from xbtasks.backends import BACKENDS
 from xbtasks.errors import UsageError
 from xbtasks.nearest import nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xbtasks.backends.base import Backend, Case
 
 __all__ = ["Explanation", "Topic", "advice", "explanation", "named", "topic", "topics"]
 
 
 PREFLIGHT: Final = "preflight"
+_FILE: Final = "checks.toml"
+_UNTOLD: Final = "not told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +83,59 @@ class Topic:
         }
 
 
+class _About(TypedDict, total=False):
+    runs: str
+    needs: str
+    proves: str
+    changes: str
+    takes: str
+
+
+class _Row(TypedDict):
+    name: str
+    means: str
+    why: str
+    causes: list[str]
+    next: str
+    see: str
+
+
+class _CaseRow(_Row):
+    cases: list[int]
+
+
+class _SharedRow(_CaseRow, total=False):
+    backends: list[str]
+
+
+class _HostData(TypedDict):
+    preflight: _About
+    check: list[_Row]
+
+
+class _SharedData(TypedDict):
+    case: dict[str, _About]
+    check: list[_SharedRow]
+
+
+class _OwnData(TypedDict, total=False):
+    preflight: list[_Row]
+    case: dict[str, _About]
+    check: list[_CaseRow]
+
+
 @cache
 def topics() -> tuple[Topic, ...]:
-    """Return preflight and the cases of all backends, in the order of the backends."""
-    host, shared = _read("xbtasks.preflight"), _read("xbtasks.backends")
-    own = {name: _read(f"xbtasks.backends.{name}") for name in BACKENDS}
-    rows = [*host["check"], *(row for each in own.values() for row in each.get(PREFLIGHT, []))]
-    found = [_topic(PREFLIGHT, "What the host can do", host[PREFLIGHT], rows)]
+    """Return preflight and the cases of all backends, in the order of the backends.
+
+    Raises:
+        UsageError: a file has another form.
+    """
+    host = datafile.read("xbtasks.preflight", _FILE, _HostData)
+    shared = datafile.read("xbtasks.backends", _FILE, _SharedData)
+    own = {backend.name: _own(backend) for backend in BACKENDS.values()}
+    rows = [*host["check"], *(row for each in own.values() for row in each.get("preflight", []))]
+    found = [_topic(PREFLIGHT, "What the host can do", host["preflight"], rows)]
     for backend in BACKENDS.values():
         found += [_case(backend, case, shared, own[backend.name]) for case in backend.cases]
     return tuple(found)
@@ -120,23 +170,38 @@ def named(name: str) -> Topic | Explanation | tuple[Topic, ...]:
 
 
 def advice(check_id: str) -> str:
-    """Return in one line what to do about a check's red row: a short advice, and where more of it stands."""
-    found = explanation(check_id)
-    more = f"`inv explain {check_id}` tells more"
-    return f"{found.next}; {more}" if found else more
+    """Return in one line what to do about a check's red row: a short advice, and where more of it stands.
 
-
-def _read(package: str) -> dict[str, Any]:
+    Where it isn't explained, or the explanations can't be read, the line says that: the verdict stands.
+    """
     try:
-        text = files(package).joinpath("checks.toml").read_text("utf-8")
-    except FileNotFoundError:  # a backend without checks of its own
+        found = explanation(check_id)
+    except UsageError as error:
+        return error.message
+    return f"{found.next}; `inv explain {check_id}` tells more" if found else f"no {_FILE} explains it"
+
+
+def _own(backend: Backend) -> _OwnData:
+    """Return what the backend's own file says; nothing where it has none.
+
+    Raises:
+        UsageError: it has another form, or is about a case that the backend doesn't have.
+    """
+    package = f"xbtasks.backends.{backend.name}"
+    if not files(package).joinpath(_FILE).is_file():
         return {}
-    return tomllib.loads(text)
+    own = datafile.read(package, _FILE, _OwnData)
+    numbers = {str(case.number) for case in backend.cases}
+    told = {number for row in own.get("check", []) for number in map(str, row["cases"])}
+    for number in sorted({*own.get("case", {}), *told} - numbers):
+        where = f"xbtasks/backends/{backend.name}/{_FILE}"
+        raise UsageError(f"{where} explains case {number}, which {backend.name} doesn't have")
+    return own
 
 
-def _case(backend: Backend, case: Case, shared: dict[str, Any], own: dict[str, Any]) -> Topic:
+def _case(backend: Backend, case: Case, shared: _SharedData, own: _OwnData) -> Topic:
     number = str(case.number)
-    about = own.get("case", {}).get(number) or shared.get("case", {}).get(number, {})
+    about = own.get("case", {}).get(number) or shared["case"].get(number, {})
     mine = [check for check in own.get("check", []) if case.number in check["cases"]]
     names = {check["name"] for check in mine}
     common = [
@@ -146,15 +211,23 @@ def _case(backend: Backend, case: Case, shared: dict[str, Any], own: dict[str, A
         and backend.name in check.get("backends", [backend.name])
         and check["name"] not in names
     ]
-    return _topic(f"{backend.name}.case{number}", case.title, about, [*common, *mine])
+    return _topic(f"{backend.name}.case{case.number}", case.title, about, [*common, *mine])
 
 
-def _topic(name: str, title: str, about: dict[str, str], checks: list[dict[str, Any]]) -> Topic:
-    told = {key: about.get(key, "not told") for key in ("runs", "needs", "proves", "changes", "takes")}
-    return Topic(name, title, **told, checks=tuple(_explanation(name, check) for check in checks))
+def _topic(name: str, title: str, about: _About, checks: Sequence[_Row]) -> Topic:
+    return Topic(
+        id=name,
+        title=title,
+        runs=about.get("runs", _UNTOLD),
+        needs=about.get("needs", _UNTOLD),
+        proves=about.get("proves", _UNTOLD),
+        changes=about.get("changes", _UNTOLD),
+        takes=about.get("takes", _UNTOLD),
+        checks=tuple(_explanation(name, check) for check in checks),
+    )
 
 
-def _explanation(prefix: str, check: dict[str, Any]) -> Explanation:
+def _explanation(prefix: str, check: _Row) -> Explanation:
     path = check["see"]
     see = path.removeprefix("../") if path.startswith("../") else f"references/{path}"
     return Explanation(

@@ -120,11 +120,19 @@ def case_knobs(settings: Settings, *, throttle: bool = True, busy_ok: bool = Fal
 
 
 def stage_plan(settings: Settings, discovery: Discovery, stage: Stage) -> StagePlan:
-    """Return what a run needs to know of ``stage``."""
+    """Return what a run needs to know of ``stage``.
+
+    Raises:
+        UsageError: the image can't be called so, or what the backend says of itself isn't whole.
+    """
+    from xbtasks.backends import require_modules
+    from xbtasks.backends.profiles import profile_for
     from xbtasks.checkout.stages import input_digest
     from xbtasks.knobs.references import parse_image_tag
     from xbtasks.knobs.settings import image_tag, staging_directory
 
+    require_modules(stage.backend)
+    profile_for(stage.backend.name, stage.pin or "", settings.profile or "")  # better now than after a build
     image = image_tag(settings, stage.backend, stage.suffix)
     try:
         parse_image_tag(image)

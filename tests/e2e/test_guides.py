@@ -22,7 +22,7 @@ from tests.workplace import PROJECT, SAMPLE
 from xbtasks.sessions import FIELD_STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tests.sshd import Rig
     from tests.workplace import PrivateEngine, Workplace
@@ -233,7 +233,8 @@ def test_the_locks_are_what_their_commands_make(tmp_path: Path) -> None:
         assert "://" not in lock.read_text()
 
 
-def test_a_backend_that_the_guide_adds_passes_its_cases_and_a_broken_one_fails(place: Workplace) -> None:
+def new_backend(place: Workplace) -> tuple[Path, Path, Callable[..., subprocess.CompletedProcess[str]]]:
+    """Write what the guide writes; return the project, the checkout, and how a task is typed there."""
     (page,) = pages("toy")
     project, checkout = copy_project(place.folder / "project"), place.folder / "checkout"
     write_files(page, project, checkout)
@@ -249,6 +250,12 @@ def test_a_backend_that_the_guide_adds_passes_its_cases_and_a_broken_one_fails(p
             timeout=300,
         )
 
+    return project, checkout, toy
+
+
+def test_a_backend_that_the_guide_adds_passes_its_cases_and_a_broken_one_fails(place: Workplace) -> None:
+    (page,) = pages("toy")
+    _, checkout, toy = new_backend(place)
     text = ""
     for words in commands(page, "toy"):
         assert words[0] == "inv"
@@ -262,6 +269,59 @@ def test_a_backend_that_the_guide_adds_passes_its_cases_and_a_broken_one_fails(p
     source.write_text(whole.replace("cpu < atoi(limit)", "cpu < 2 * atoi(limit)"))
     assert source.read_text() != whole
     assert failing(toy("verify", "xbuild-toy-1", "--json")) == {"toy.case2.limit"}
+    source.write_text(whole + "__attribute__((constructor)) static void dies(void) { abort(); }\n")
+    assert toy("build", "xbuild-toy-1").returncode == 0
+    source.write_text(whole)
+    stale = toy("toy.case2", "xbuild-toy-1", "--json")
+    assert stale.returncode == 4, stale.stdout + stale.stderr
+    (case,) = json.loads(stale.stdout)["cases"]
+    assert ("toy.case2.image", "WARN") in {(row["id"], row["status"]) for row in case["checks"]}
+
+
+WRONG: Final = (
+    ("profiles.json", '"shared"', '"library"', "kind is 'library', not one of shared, pie"),
+    ("profiles.json", '"hooks"', '"hoks"', "'hoks' is not a key here"),
+    ("profiles.json", '"needed": ["libc.so.6"],', "", "artifacts: libtoy.so: needed is missing"),
+    ("profiles.json", '"default": "any"', '"default": "eny"', "default is 'eny', which is no profile of it"),
+    ("profiles.json", '"libtoy.so": {', '"libty.so": {', "'libty.so' is no artifact of toy"),
+    ("profiles.json", '"default": "any",', '"default": "any"', "can't be parsed: "),
+    ("__init__.py", "toy.case2", "toy.case3", "names no module that is there: its case 2 is"),
+    ("__init__.py", "toy.hardware", "toy.hard", "names no module that is there: its host is"),
+    (
+        "__init__.py",
+        '"libtoy.so", 0o644),',
+        '"libtoy.so", 0o644), Artifact("/out/b", "b", 0o644),',
+        "artifact b",
+    ),
+)
+"""What may be wrong in a backend's folder: the file, what stands there, what does then, and what is said."""
+
+
+def test_what_is_wrong_in_a_new_backend_is_one_line_before_anything_is_built(place: Workplace) -> None:
+    project, checkout, toy = new_backend(place)
+    folder = project / "xbtasks/backends/toy"
+    for name, old, new, said in WRONG:
+        whole = (folder / name).read_text()
+        assert old in whole
+        (folder / name).write_text(whole.replace(old, new))
+        done = toy("verify", "xbuild-toy-1")
+        assert done.returncode == 2, done.stdout + done.stderr
+        first, _, more = done.stderr.partition("\n")
+        assert (first[:7], "Traceback" in more) == ("error: ", False), done.stderr
+        assert "toy" in first
+        assert said in first
+        assert "built" not in done.stdout
+        (folder / name).write_text(whole)
+    explained = folder / "checks.toml"
+    explained.write_text(explained.read_text().replace('next = "look', "next = look"))
+    asked = toy("explain", "toy.case2.limit")
+    assert asked.returncode == 2
+    assert asked.stderr.startswith("error: xbtasks/backends/toy/checks.toml can't be parsed: ")
+    source = checkout / "pack/gpustack-operator/external/toy/libtoy.c"
+    source.write_text(source.read_text().replace("cpu < atoi(limit)", "cpu < 2 * atoi(limit)"))
+    judged = toy("verify", "xbuild-toy-1")  # the verdict doesn't depend on what explains it
+    assert judged.returncode == 1, judged.stdout + judged.stderr
+    assert "FAIL: toy.case2.limit" in judged.stdout
 
 
 def failing(done: subprocess.CompletedProcess[str]) -> set[str]:

@@ -188,7 +188,7 @@ def test_a_red_row_is_told_what_to_do_next() -> None:
     assert advice("nvidia.case1.mode") == (
         "install -m 0644 (0755 for programs) in the stage; `inv explain nvidia.case1.mode` tells more"
     )
-    assert advice("no.such.row") == "`inv explain no.such.row` tells more"
+    assert advice("no.such.row") == "no checks.toml explains it"
 
 
 def test_the_table_says_it_once_for_each_check() -> None:

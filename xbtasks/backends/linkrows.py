@@ -245,8 +245,8 @@ def _hook_rows(row: Rows, facts: ElfFacts, expectation: Expectation) -> Iterator
     elif expectation.hooks:
         yield row.passed("hooks", f"all {len(expectation.hooks)} required hooks are exported functions")
     counts = ((prefix, sum(name.startswith(prefix) for name in exported)) for prefix in expectation.counts)
-    detail = ", ".join(f"{count} {prefix}*" for prefix, count in counts)
-    yield row.row("hook-count", Status.INFO, f"exports {len(exported)} functions, {detail}")
+    detail = ", ".join([f"exports {len(exported)} functions", *(f"{n} {prefix}*" for prefix, n in counts)])
+    yield row.row("hook-count", Status.INFO, detail)
 
 
 def _why_not(facts: ElfFacts, name: str) -> str:

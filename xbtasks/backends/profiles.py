@@ -8,14 +8,13 @@ Contracts: HAMi-core 8f3a89c, 52f33fc7; ubs-virt 5c2eac5 to bac3d46, each built 
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, TypedDict
 
+from xbtasks import datafile
 from xbtasks.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ __all__ = [
     "profile_names",
 ]
 
+_FILE = "profiles.json"
 _PIN = re.compile(r"[0-9a-fA-F]{7,40}", re.ASCII)
 
 
@@ -103,10 +103,13 @@ class Profile:
         raise KeyError(artifact)
 
 
-class _ArtifactData(TypedDict, total=False):
-    kind: str
-    soname: str
+class _Artifact(TypedDict):
+    kind: FileType
     needed: list[str]
+
+
+class _ArtifactData(_Artifact, total=False):
+    soname: str
     hooks: list[str]
     counts: list[str]
 
@@ -117,18 +120,21 @@ class _ProfileData(TypedDict, total=False):
     forbidden: list[str]
     waived: list[str]
     weak: list[str]
-    dcmi: str
+    dcmi: DcmiLinkage
     pins: list[str]
 
 
-class _Data(TypedDict):
+class _Required(TypedDict):
     default: str | None
-    dcmi: str
     allowed: list[str]
-    providers: dict[str, list[str]]
-    hints: dict[str, str]
     artifacts: dict[str, _ArtifactData]
     profiles: dict[str, _ProfileData]
+
+
+class _Data(_Required, total=False):
+    dcmi: DcmiLinkage
+    providers: dict[str, list[str]]
+    hints: dict[str, str]
 
 
 def profile_names(backend: str) -> tuple[str, ...]:
@@ -157,7 +163,7 @@ def profile_for(backend: str, pin: str, name: str = "") -> Profile | None:
             known = ", ".join(data["profiles"])
             raise UsageError(f"{backend} has no profile {name!r}", hint=f"its profiles: {known}")
         return _profile(backend, name, data["profiles"][name])
-    found = [known for known, profile in data["profiles"].items() if _selects(profile["pins"], pin)]
+    found = [known for known, profile in data["profiles"].items() if _selects(profile.get("pins", ()), pin)]
     chosen = found[0] if len(found) == 1 else data["default"] if not found else None
     return _profile(backend, chosen, data["profiles"][chosen]) if chosen else None
 
@@ -171,8 +177,26 @@ def _selects(pins: Iterable[str], pin: str) -> bool:
 
 @cache
 def _load(backend: str) -> _Data:
-    text = files("xbtasks.backends").joinpath(backend, "profiles.json").read_text("utf-8")
-    data: _Data = json.loads(text)
+    """Return the backend's data.
+
+    Raises:
+        UsageError: the file isn't there, has another form, or doesn't fit the backend's artifacts.
+    """
+    from xbtasks.backends import BACKENDS
+
+    data = datafile.read(f"xbtasks.backends.{backend}", _FILE, _Data)
+    where = f"xbtasks/backends/{backend}/{_FILE}"
+    chosen, names = data["default"], {artifact.name for artifact in BACKENDS[backend].artifacts}
+    if chosen is not None and chosen not in data["profiles"]:
+        known = ", ".join(data["profiles"])
+        raise UsageError(
+            f"{where}: default is {chosen!r}, which is no profile of it", hint=f"its profiles: {known}"
+        )
+    for name in sorted(set(data["artifacts"]) - names):
+        known = ", ".join(sorted(names))
+        raise UsageError(f"{where}: {name!r} is no artifact of {backend}", hint=f"its artifacts: {known}")
+    for name in sorted(names - set(data["artifacts"])):
+        raise UsageError(f"{where} doesn't tell what is expected of the artifact {name}")
     return data
 
 
@@ -186,20 +210,20 @@ def _profile(backend: str, name: str, extra: _ProfileData) -> Profile:
         tuple(
             Expectation(
                 artifact=artifact,
-                type=FileType(base["kind"]),
+                type=base["kind"],
                 soname=base.get("soname"),
                 needed=(*base["needed"], *extra.get("needed", ())),
                 forbidden=tuple(extra.get("forbidden", ())),
                 waived=tuple(extra.get("waived", ())),
                 allowed=tuple(data["allowed"]),
                 weak=tuple(extra.get("weak", ())),
-                dcmi_linkage=DcmiLinkage(extra.get("dcmi", data["dcmi"])),
-                hooks=tuple(base["hooks"]),
-                counts=tuple(base["counts"]),
+                dcmi_linkage=extra.get("dcmi", data.get("dcmi", DcmiLinkage.NONE)),
+                hooks=tuple(base.get("hooks", ())),
+                counts=tuple(base.get("counts", ())),
                 providers=tuple(
-                    (lib, prefix) for lib, names in data["providers"].items() for prefix in names
+                    (lib, prefix) for lib, names in data.get("providers", {}).items() for prefix in names
                 ),
-                hints=tuple(data["hints"].items()),
+                hints=tuple(data.get("hints", {}).items()),
             )
             for artifact, base in data["artifacts"].items()
         ),
