@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,11 @@ def told(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def table(done: Done) -> list[str]:
-    """Return what is shown once the run is over: rows and verdict."""
+    """Return what is shown once the run is over: rows and verdict, commands without the flags of the call."""
     lines = done.err.splitlines()
     begin = next(at for at, line in enumerate(lines) if line.startswith(("preflight", "SIMULATED", "ERROR")))
-    return [line for line in lines[begin:] if "evidence: " not in line]
+    shown = [line for line in lines[begin:] if "evidence: " not in line]
+    return [re.sub(r"(`[^` ]*inv [^`]*?)( --[a-z-]+=[^` ]+)+", r"\1", line) for line in shown]
 
 
 def replayed(place: Workplace, evidence: Path) -> Done:
