@@ -54,6 +54,8 @@ class XbError(Exception):
     """An error that a user can act on: one line, an optional hint, an exit code."""
 
     exit_code: ExitCode = ExitCode.CANNOT_JUDGE
+    seconds: float = 0.0
+    """How long the step took that ended so, if it was one."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)

@@ -359,7 +359,11 @@ class StageJob:
 
     def _run(self, step: Step) -> Reply:
         self._doing(_DOING.get(step.name, f"step {step.name}"))
-        reply = self._tools.host.run(step, self._tools.reporter.live)
+        try:
+            reply = self._tools.host.run(step, self._tools.reporter.live)
+        except XbError as error:
+            self._seconds += error.seconds
+            raise
         self._seconds += reply.seconds
         late = next((section for section in reply.sections if section.timed_out), None)
         if late is not None:

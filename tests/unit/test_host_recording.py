@@ -203,6 +203,23 @@ def test_an_interrupt_replays_as_one(tmp_path: Path) -> None:
     assert second.value.exit_code == 130
 
 
+@pytest.mark.parametrize("error", [LostReply("gone"), DeadlineExceeded("late"), KeyboardInterrupt()])
+def test_how_long_a_lost_step_took_is_known_then_and_in_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    ticks = iter(range(0, 70000, 7))
+    monkeypatch.setattr("xbtasks.host.framed.time.monotonic", lambda: float(next(ticks)))
+    step = Step("some", (Section("a", ("true",), 20),))
+    with (
+        closing(FramedHost(FailingTransport(error, LostReply("gone")), Evidence(tmp_path / "run"))) as host,
+        pytest.raises((CannotJudge, Interrupted)) as first,
+    ):
+        host.run(step)
+    with pytest.raises((CannotJudge, Interrupted)) as second:
+        RecordedHost(tmp_path / "run", "x").run(step)
+    assert second.value.seconds == first.value.seconds == 7.0
+
+
 def test_a_clean_up_that_fails_too_names_all_that_may_be_left(tmp_path: Path) -> None:
     transport = FailingTransport(LostReply("gone"), HostUnreachable("gone for good"))
     remove = (Section("remove", ("docker", "rm", "container-7"), 20),)

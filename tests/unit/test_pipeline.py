@@ -603,6 +603,15 @@ def test_a_lost_step_of_one_stage_does_not_stop_the_next(world: World, error: Ex
     assert result.exit_code in (2, 4)
 
 
+def test_the_time_of_a_lost_step_is_its_cases(world: World) -> None:
+    built(world, THIRTEEN)
+    lost = LostReply("cut")
+    lost.seconds = 600.5
+    world.host.instead["create"] = [lost]
+    (case,) = world.perform(PLAN).cases
+    assert case.seconds >= 600.5
+
+
 @pytest.mark.parametrize(("error", "code"), [(HostUnreachable("gone"), 4), (Interrupted("interrupted"), 130)])
 def test_a_lost_host_or_an_interrupt_ends_the_run_and_keeps_what_was_found(
     world: World, error: Exception, code: int

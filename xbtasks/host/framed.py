@@ -92,6 +92,7 @@ class FramedHost(Host):
         self._evidence = evidence
         self._run = secrets.token_hex(12)
         self._count = 0
+        self._spent = 0.0  # seconds, on the last exchange
         self.left_behind: tuple[str, ...] = ()
 
     @property
@@ -108,13 +109,16 @@ class FramedHost(Host):
         except HostUnreachable:
             raise  # nothing was run
         except CannotJudge as error:
+            error.seconds = self._spent
             self._rescue(step, marker)
             error.hint = f"{error.hint}{self._leftovers()}".lstrip("; ")
             self._conclude(number, step, error)
             raise
         except KeyboardInterrupt:
+            seconds = self._spent
             self._rescue(step, marker)
             interrupted = Interrupted(f"interrupted in step {step.name}{self._leftovers()}")
+            interrupted.seconds = seconds
             self._conclude(number, step, interrupted)
             raise interrupted from None
 
@@ -132,17 +136,17 @@ class FramedHost(Host):
         request = Request(script, marker, step.deadline, step.payload_chunks() if takes_payload else None)
         answer, failure = Answer(marker, live), ""
         begun = time.monotonic()
-        seconds = 0.0
         try:
             self._transport.exchange(request, answer, hurried=hurried)
-            seconds = round(time.monotonic() - begun, 3)
-            return frame.parse(step, marker, answer.stdout, stderr=answer.stderr, seconds=seconds)
+            self._spent = round(time.monotonic() - begun, 3)
+            return frame.parse(step, marker, answer.stdout, stderr=answer.stderr, seconds=self._spent)
         except (XbError, KeyboardInterrupt) as error:
+            self._spent = round(time.monotonic() - begun, 3)
             failure = f"{type(error).__name__}: {error}"
             raise
         finally:
             if self._evidence is not None:
-                self._evidence.record(self._count, step, marker, script, answer, seconds, failure)
+                self._evidence.record(self._count, step, marker, script, answer, self._spent, failure)
 
     def _conclude(self, number: int, step: Step, error: XbError) -> None:
         if self._evidence is not None:

@@ -124,10 +124,7 @@ class RecordedHost(Host):
             # a lost step may have been followed by its clean-up, which has nothing to say
             for following in self._folders[self._next : self._next + 1]:
                 self._next += _entry(following)["step"] == f"{step.name}.cleanup"
-            kind, _, message = str(entry["failure"]).partition(": ")
-            if kind == KeyboardInterrupt.__name__:
-                raise Interrupted(f"interrupted in step {step.name}")
-            raise _FAILURES.get(kind, CannotJudge)(message)
+            raise _failure(step, str(entry["failure"]), entry["seconds"])
         marker = str(entry["marker"])
         try:
             script = frame.script(step, marker).encode()
@@ -147,6 +144,16 @@ class RecordedHost(Host):
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _failure(step: Step, failure: str, seconds: object) -> XbError:
+    """Return what a recorded step ended with."""
+    kind, _, message = failure.partition(": ")
+    error: XbError = _FAILURES.get(kind, CannotJudge)(message)
+    if kind == KeyboardInterrupt.__name__:
+        error = Interrupted(f"interrupted in step {step.name}")
+    error.seconds = seconds if isinstance(seconds, float) else 0.0
+    return error
 
 
 def _number(folder: Path) -> tuple[int, str]:
