@@ -83,9 +83,8 @@ class CaseJob:
             return Outcome.of(Verdict.SKIP, skipped.reason, skipped.checks)
         except Unjudged as unjudged:
             # an image of yesterday is a likely reason, so what it was built from is told here too
-            return Outcome.of(
-                Verdict.ERROR, str(unjudged), (self._image_row(case, subject), *unjudged.checks)
-            )
+            rows = (self._image_row(case, subject), *unjudged.checks)
+            return Outcome(Verdict.ERROR, str(unjudged), unjudged.exit_code, rows)
         except CannotJudge as error:
             return Outcome.of(Verdict.ERROR, str(error))
 

@@ -2,7 +2,8 @@
 
 A case module has one function, ``judge(run: CaseRun) -> Findings``. It is straight-line Python: it asks
 the host a few questions through ``run.ask`` and turns each answer into checks. It may raise `Skipped` where
-its precondition is absent, `Unjudged` where it can't judge, and any other `XbError` where it must refuse.
+its precondition is absent, `Unjudged` where it can't judge, `Unfit` where that is for what was asked, and any
+other `XbError` where it must refuse.
 All it decides on comes from the plan, the facts and the replies, so a recording gives the same rows; what has
 to differ from run to run is derived from ``run.run_id``.
 """
@@ -10,9 +11,9 @@ to differ from run to run is derived from ``run.run_id``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from xbtasks.errors import CannotJudge
+from xbtasks.errors import CannotJudge, ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from xbtasks.hostfacts import HostFacts
     from xbtasks.plan import CaseKnobs, StagePlan
 
-__all__ = ["CaseRun", "Findings", "Skipped", "Unjudged"]
+__all__ = ["CaseRun", "Findings", "Skipped", "Unfit", "Unjudged"]
 
 
 class Skipped(Exception):
@@ -42,6 +43,16 @@ class Unjudged(CannotJudge):
     def __init__(self, message: str, *checks: Check, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.checks = checks
+
+    def behind(self, *rows: Check) -> Self:
+        """Return the same, with ``rows`` before its own."""
+        return type(self)(self.message, *rows, *self.checks, hint=self.hint)
+
+
+class Unfit(Unjudged):
+    """What was asked for can't be judged on this card, as measuring it showed: wrong usage (exit 2)."""
+
+    exit_code = ExitCode.USAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xbtasks import build, context, images, provenance, staging
 from xbtasks.artifacts import ArtifactSet, read_step
 from xbtasks.casejob import CaseJob, Outcome, Subject
-from xbtasks.checks import CaseReport, Status, Verdict
+from xbtasks.checks import CaseReport, Verdict
 from xbtasks.engine import BuildRequest, Engine
 from xbtasks.errors import BuildFailed, CannotJudge, DeadlineExceeded, ExitCode, Refused, UsageError, XbError
 from xbtasks.host.step import Section, Step
@@ -302,21 +302,7 @@ class StageJob:
             if case.cards and broken:
                 self._report(case, Outcome.of(Verdict.SKIP, f"{broken} failed: it is not taken to a card"))
             else:
-                outcome = job.judge(case, subject)
-                self._report(case, self._unless_restaged(case, outcome, subject) if case.cards else outcome)
-
-    def _unless_restaged(self, case: Case, outcome: Outcome, subject: Subject) -> Outcome:
-        """Return the outcome; no verdict where a case uses what is staged, and another run staged another."""
-        row = f"{self._stage.backend_name}.case{case.number}.artifact"
-        if not any(check.id == row and check.status is Status.FAIL for check in outcome.checks):
-            return outcome
-        there = self._staged_now().manifest
-        if there is None or (there.stage, there.image) == (self._stage.stage, subject.artifacts.image.id):
-            return outcome
-        reason = (
-            f"another run staged {there.stage} in {self._stage.staging_directory} meanwhile, run it again"
-        )
-        return Outcome.of(Verdict.ERROR, reason, outcome.checks)
+                self._report(case, job.judge(case, subject))
 
     def _case_job(self) -> CaseJob:
         return CaseJob(

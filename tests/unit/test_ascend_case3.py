@@ -18,8 +18,7 @@ from xbtasks.backends.ascend.quota import (
 )
 from xbtasks.backends.ascend.said import Said
 from xbtasks.checks import Check, Status
-from xbtasks.errors import UsageError
-from xbtasks.hardware import Unjudged
+from xbtasks.hardware import Unfit, Unjudged
 from xbtasks.rig import Outcome
 
 CASE = "ascend.case3"
@@ -180,11 +179,11 @@ def test_a_baseline_that_shows_nothing_is_no_verdict(
 
 def test_a_context_as_large_as_the_quota_is_wrong_usage_and_the_hint_is_enough() -> None:
     require_room(SIZES, CONTEXT)
-    with pytest.raises(UsageError, match="--mem") as caught:
+    with pytest.raises(Unfit, match="--mem") as caught:
         require_room(SIZES, 1100 * MIB)
     advised = int(str(caught.value).partition("--mem ")[2].split(" ")[0])
     require_room(Sizes.of(advised), 1100 * MIB)
-    with pytest.raises(UsageError):
+    with pytest.raises(Unfit):
         require_room(Sizes.of(256), CONTEXT)
 
 

@@ -11,7 +11,7 @@ from tests.unit.nvidia_runs import CARDS, World, on_cards, statuses, verdict
 from xbtasks.backends.nvidia.case2 import judge
 from xbtasks.checks import Status, Verdict
 from xbtasks.errors import Refused, UsageError
-from xbtasks.hardware import Skipped, Unjudged
+from xbtasks.hardware import Skipped, Unfit, Unjudged
 from xbtasks.preflight import read_preflight
 
 MIB = 1 << 20
@@ -96,7 +96,7 @@ def test_a_limit_that_the_control_can_not_exceed_shows_nothing() -> None:
 
 
 def test_a_limit_that_contexts_alone_exceed_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="leave no room") as caught:
+    with pytest.raises(Unfit, match="leave no room") as caught:
         on_cards().knob(mem=700).run(judge)
     assert caught.value.hint == "--mem 1284 or more"
 

@@ -9,7 +9,7 @@ from tests.unit.nvidia_runs import CARDS, World, failing, on_cards, statuses, ve
 from xbtasks.backends.nvidia.case3 import judge, limit_factors
 from xbtasks.checks import Status, Verdict
 from xbtasks.errors import Refused, UsageError
-from xbtasks.hardware import Skipped, Unjudged
+from xbtasks.hardware import Skipped, Unfit, Unjudged
 
 MIB = 1 << 20
 
@@ -139,7 +139,7 @@ def test_a_limit_above_its_card_is_wrong_usage() -> None:
 
 
 def test_a_limit_that_a_context_alone_exceeds_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="leave no room") as caught:
+    with pytest.raises(Unfit, match="leave no room") as caught:
         on_cards().knob(mem=500).run(judge)
     least = int(caught.value.hint.split()[1])
     assert verdict(on_cards().knob(mem=least).run(judge)) is Verdict.PASS

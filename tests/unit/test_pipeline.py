@@ -25,7 +25,7 @@ from xbtasks.errors import (
     Refused,
     UsageError,
 )
-from xbtasks.hardware import CaseRun, Findings
+from xbtasks.hardware import CaseRun, Findings, Unfit
 from xbtasks.host.step import SectionReply
 from xbtasks.pipeline import Tools, perform
 from xbtasks.plan import RunPlan, StagePlan
@@ -561,24 +561,38 @@ def test_a_skipped_case_beside_a_passing_one_is_no_failure(world: World) -> None
     assert result.exit_code == 0
 
 
-@pytest.mark.parametrize("restaged", [True, False])
-def test_another_file_under_a_case_is_a_failure_unless_another_run_staged_it(
-    world: World, monkeypatch: pytest.MonkeyPatch, *, restaged: bool
+@pytest.mark.parametrize("cases", [(2,), (3,), (2, 3)])
+def test_an_image_without_its_artifact_is_broken_whatever_another_run_staged(
+    world: World, cases: tuple[int, ...]
 ) -> None:
-    def judge(run: CaseRun) -> Findings:
-        if restaged:
-            named = THIRTEEN.stage.encode(), TWELVE.stage.encode()
-            world.host.manifest = world.host.manifest.replace(*named)
-        row = Check("nvidia.case2.artifact", Status.FAIL, "another file", "sha256 a", "sha256 b")
-        return Findings((row.id,), (row,))
+    assert built(world, TWELVE).perform(replace(PLAN, stages=(TWELVE,))).verdict is Verdict.PASS
+    world.host.builds = lambda given: FakeImage({}, given)
+    result = world.perform(replace(PLAN, cases=cases))
+    assert (result.exit_code, result.cases[0].verdict) == (1, Verdict.FAIL)
+    assert result.cases[0].reason == f"the image lacks {LIBRARY}"
 
-    monkeypatch.setattr("xbtasks.backends.nvidia.case2.judge", judge)
-    (case,) = world.perform(replace(PLAN, cases=(2,))).cases
-    if restaged:
-        assert (case.verdict, case.exit_code) == (Verdict.ERROR, ExitCode.CANNOT_JUDGE)
-        assert case.reason == f"another run staged {TWELVE.stage} in /opt/vgpu meanwhile, run it again"
-    else:
-        assert (case.verdict, case.reason) == (Verdict.FAIL, "nvidia.case2.artifact")
+
+def test_what_does_not_fit_one_case_is_wrong_usage_of_that_case_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = Check("nvidia.case2.control", Status.PASS, "the card as it is")
+
+    def unfit(run: CaseRun) -> Findings:
+        raise Unfit("900 MiB leave no room", row, hint="--mem 1284 or more")
+
+    def fit(run: CaseRun) -> Findings:
+        passed = replace(row, id="nvidia.case3.control")
+        return Findings((passed.id,), (passed,))
+
+    monkeypatch.setattr("xbtasks.backends.nvidia.case2.judge", unfit)
+    monkeypatch.setattr("xbtasks.backends.nvidia.case3.judge", fit)
+    result = world.perform(replace(PLAN, cases=(2, 3)))
+    first, second = result.cases
+    assert (first.verdict, first.exit_code) == (Verdict.ERROR, ExitCode.USAGE)
+    assert first.reason == "900 MiB leave no room; --mem 1284 or more"
+    assert row in first.checks
+    assert second.verdict is Verdict.PASS
+    assert result.exit_code == 2
 
 
 # several stages

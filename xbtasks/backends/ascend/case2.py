@@ -80,7 +80,7 @@ def judge(run: CaseRun) -> Findings:
             require_memory(f"{_CASE}.usage", used["usage-bare"])
         rows += judge_usage(_CASE, held, used["usage"])
     except Unjudged as unjudged:
-        raise Unjudged(unjudged.message, *rows, *unjudged.checks, hint=unjudged.hint) from unjudged
+        raise unjudged.behind(*rows) from unjudged
     return Findings(REQUIRED, tuple(rows))
 
 

@@ -82,7 +82,7 @@ def judge(run: CaseRun) -> Findings:
         measured.rows += made[prepared:]
         rows = [*measured.rows, *_judged(measured, slices)]
     except Unjudged as unjudged:
-        raise Unjudged(unjudged.message, *measured.rows, *unjudged.checks, hint=unjudged.hint) from unjudged
+        raise unjudged.behind(*measured.rows) from unjudged
     return Findings(REQUIRED, tuple(rows))
 
 

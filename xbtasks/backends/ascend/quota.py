@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from xbtasks.backends.ascend.contract import LIBRARY, MIB
 from xbtasks.backends.ascend.said import Said, failed, mapped_row, require_probe, tries_text, why
 from xbtasks.checks import Check, Status
-from xbtasks.errors import UsageError
-from xbtasks.hardware import Unjudged
+from xbtasks.hardware import Unfit, Unjudged
 
 if TYPE_CHECKING:
     from xbtasks.backends.ascend.contract import Slice
@@ -109,12 +108,12 @@ def require_room(sizes: Sizes, context: int) -> None:
     """Return when the quota leaves room for two processes to be measured.
 
     Raises:
-        UsageError: their contexts alone are about as large.
+        Unfit: their contexts alone are about as large.
     """
     need = 2 * context + 4 * sizes.chunk
     if sizes.quota * 3 // 4 < need:
         least = -(-(2 * context + 256 * MIB) * 4 // 3 // MIB)
-        raise UsageError(
+        raise Unfit(
             f"a quota of {_mib(sizes.quota)} can't be measured where a context alone costs {_mib(context)}",
             hint=f"--mem {least} or more",
         )

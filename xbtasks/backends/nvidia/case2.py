@@ -26,7 +26,7 @@ from xbtasks.backends.nvidia.rig import PROBE, Container, Rig
 from xbtasks.backends.nvidia.rows import Rows
 from xbtasks.backends.nvidia.smi_memory import COMMAND, parse_memory
 from xbtasks.checks import Status
-from xbtasks.errors import UsageError
+from xbtasks.hardware import Unfit
 
 if TYPE_CHECKING:
     from xbtasks.backends.nvidia.answers import Answer
@@ -87,7 +87,7 @@ def judge(run: CaseRun) -> Findings:
 
     Raises:
         Skipped: a limit can't be measured on the card.
-        UsageError: there is no such card, or the limit is above it.
+        Unfit: there is no such card, or the limit is above it.
         Refused: somebody computes on the card.
         Unjudged: nothing wrong was shown, and nothing right either.
     """
@@ -175,12 +175,12 @@ def _second_limits(run_id: str, first: Limits, highest: int, context: int) -> Li
     """Return an odd limit of this run's own, and an odd percentage.
 
     Raises:
-        UsageError: the first limit leaves no room beside the contexts of two processes.
+        Unfit: the first limit leaves no room beside the contexts of two processes.
     """
     mib = first.memory_mib[0]
     least = 2 * (context // MIB) + _LEAST_ROOM
     if mib < least:
-        raise UsageError(
+        raise Unfit(
             f"{mib} MiB leave no room: a context takes {context // MIB} MiB, and two processes are measured",
             hint=f"--mem {least} or more",
         )

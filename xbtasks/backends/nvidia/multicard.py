@@ -10,7 +10,7 @@ from xbtasks.backends.nvidia.control import inconclusive
 from xbtasks.backends.nvidia.questions import CROSSING
 from xbtasks.backends.nvidia.rows import size_text
 from xbtasks.backends.nvidia.smi_memory import parse_memory
-from xbtasks.errors import UsageError
+from xbtasks.hardware import Unfit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,13 +85,13 @@ def require_room(limits: Limits, contexts: Sequence[int]) -> None:
     """Return when each limit leaves room beside a context.
 
     Raises:
-        UsageError: one doesn't.
+        Unfit: one doesn't.
     """
     lowest = min(limits.memory_mib)
     for mib, context in zip(limits.memory_mib, contexts, strict=True):
         least = context // MIB + 2 * LEAST_ROOM_MIB
         if mib < least:
-            raise UsageError(
+            raise Unfit(
                 f"{mib} MiB leave no room: a context alone takes {context // MIB} MiB",
                 hint=f"--mem {-(-least * lowest // mib)} or more",
             )

@@ -53,7 +53,7 @@ class Rows:
         try:
             yield
         except Unjudged as error:
-            raise Unjudged(error.message, *self._rows, hint=error.hint) from error
+            raise type(error)(error.message, *self._rows, hint=error.hint) from error
 
     def passed(self, name: str, detail: str) -> None:
         """Add a PASS."""
