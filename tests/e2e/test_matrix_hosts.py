@@ -261,6 +261,34 @@ def test_a_signal_ends_all_units_and_the_summary_is_printed(fleet: Fleet, number
         wait_until_idle(engine)
 
 
+def test_a_client_that_is_killed_leaves_nothing_running_and_what_it_found_is_gone_on_with(
+    fleet: Fleet,
+) -> None:
+    quick, slow = fleet.add("quick"), fleet.add("slow", seconds=300)
+    child = fleet.start("--stages", STAGE)
+    state = fleet.folder / "state/xbtasks/runs"
+    wait_for(lambda: slow.builds and list(state.glob(f"*/quick.{STAGE}/result.json")), child)
+    child.kill()
+    child.communicate(timeout=60)
+    wait_until_idle(slow)
+    assert not list((slow.folder / "tmp").iterdir())
+    # what is there can be judged as it is, and nothing of it is taken for more than it is
+    replayed = subprocess.run(
+        [program("inv"), "replay", str(fleet.newest), "--json"],
+        cwd=PROJECT,
+        env=fleet.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert replayed.returncode == 4, replayed.stderr
+    assert verdicts(json.loads(replayed.stdout)) == {"quick 13": "PASS", "slow 13": "ERROR"}
+    (slow.folder / "engine/seconds").write_text("0")
+    again = fleet_continue(fleet, fleet.newest.name, "--json")
+    assert again.code == 0, again.text
+    assert verdicts(again.document) == {"quick 13": "PASS", "slow 13": "PASS"}
+    assert (quick.builds, slow.builds) == (1, 2)
+
+
 def wait_until_idle(engine: ShimEngine) -> None:
     """Return when no process of the host runs any more."""
     mark = f"HOME={engine.folder / 'home'}".encode()
