@@ -48,13 +48,13 @@ case "$1 $2" in
   if [ -e "$state/waits" ]; then
     while [ -e "$state/waits" ]; do sleep 0.1; done
     echo "#1 DONE 0.1s" >&2
-    sleep 300
   fi
   sleep "$seconds" || exit 1
   id=sha256:$(printf %s "$*" | sha256sum | cut -c 1-64)
   tag=$(value --tag "$@" | tr / _)
   printf '[{"Id": "%s", "Os": "linux", "Architecture": "amd64", "Config": {"Labels": {%s}}}]\n' \
     "$id" "$(labels "$@")" >"$state/image.$tag"
+  cp "$state/image.$tag" "$state/image.$id"
   printf '%s\n' "$id" >"$state/id.$tag"
   printf '{"containerimage.config.digest": "%s"}' "$id" >"$(value --metadata-file "$@")" ;;
 "image inspect")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from xbtasks import build, context, images, provenance
@@ -46,8 +47,10 @@ def look_at(name: str, plan: RunPlan, host: Host, empty: Result) -> Look:
     named = Platform(plan.platform) if plan.platform else None
     rows = preflight_checks(facts, platform=named)
     result = replace(empty, simulated=facts.simulated, engine=facts.engine_name, preflight=rows)
+    machine = facts.engine.machine.encode()
     view = View(
         name,
+        machine=sha256(machine).hexdigest()[:16] if machine else "",
         platform=named or facts.platform,
         simulated=facts.simulated,
         cards=tuple((backend, facts.cards(backend)) for backend in BACKENDS),

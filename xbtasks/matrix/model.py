@@ -46,10 +46,12 @@ class StageView:
 class View:
     """What a look at a host showed. ``problem`` says why it can take nothing, with the exit code of that.
 
-    ``cards`` and ``chips`` are by backend; ``stages`` are those that the host is for.
+    ``machine`` is which engine it is, as a digest; empty where it doesn't say. ``cards`` and ``chips`` are by
+    backend; ``stages`` are those that the host is for.
     """
 
     host: str
+    machine: str = ""
     platform: Platform | None = None
     simulated: bool = False
     cards: tuple[tuple[str, int], ...] = ()
@@ -109,7 +111,7 @@ class MatrixNote:
 
     ``stages`` and ``hosts`` are the names in their order, ``looks`` pairs of a host and the folder of a look
     at it. A later unit of a host and stage is another attempt: its cases replace the earlier ones'.
-    ``places`` are pairs of a host that has units and where it is.
+    ``places`` are pairs of a host that has units and where it is, ``machines`` of a host and its engine.
     """
 
     run: str
@@ -122,6 +124,7 @@ class MatrixNote:
     units: tuple[Unit, ...] = ()
     not_run: tuple[NotRun, ...] = ()
     places: tuple[tuple[str, str], ...] = ()
+    machines: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the note as JSON values."""
@@ -151,6 +154,7 @@ class MatrixNote:
                 units=tuple(_unit(each) for each in cast("list[dict[str, object]]", note["units"])),
                 not_run=tuple(_not_run(each) for each in cast("list[dict[str, object]]", note["not_run"])),
                 places=_pairs(note.get("places", [])),
+                machines=_pairs(note.get("machines", [])),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(f"this is no matrix of this version: {error!r}") from error

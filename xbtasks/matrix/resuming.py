@@ -17,11 +17,11 @@ from xbtasks.plan import RunPlan
 from xbtasks.session import ELSEWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from xbtasks.matrix.model import MatrixNote
+    from xbtasks.matrix.model import MatrixNote, View
 
-__all__ = ["find_matrix", "locked", "require_same"]
+__all__ = ["find_matrix", "locked", "require_same", "require_same_machines"]
 
 _MAY_DIFFER: Final = frozenset(
     (
@@ -77,6 +77,24 @@ def locked(directory: Path) -> Iterator[None]:
         raise UsageError(f"{directory}: another process is running this matrix") from None
     finally:
         os.close(handle)
+
+
+def require_same_machines(note: MatrixNote, views: Iterable[View]) -> None:
+    """Return when the hosts that an earlier run has verdicts of are the machines that they were.
+
+    An alias may lead elsewhere by now, which its name doesn't tell.
+
+    Raises:
+        UsageError: one is another.
+    """
+    before, used = dict(note.machines), {unit.host for unit in note.units}
+    for view in views:
+        was = before.get(view.host, "")
+        if view.host in used and was and view.machine and was != view.machine:
+            raise UsageError(
+                f"{view.host} is another engine than in {note.run}",
+                hint="lead its name back there, or start a new matrix",
+            )
 
 
 def require_same(

@@ -17,6 +17,7 @@ from xbtasks.matrix.folder import gather, keep, replayed, standing, write_note
 from xbtasks.matrix.looking import Look, look_at, look_plan
 from xbtasks.matrix.model import Cell, MatrixNote, NotRun, Unit
 from xbtasks.matrix.question import Doing, asked_of, confirm, permission_for
+from xbtasks.matrix.resuming import require_same_machines
 from xbtasks.matrix.scheduler import Crew, Unrun
 from xbtasks.reporting.console import Console
 from xbtasks.reporting.watching import watch
@@ -123,11 +124,14 @@ class MatrixRun:
 
         Raises:
             Interrupted: Ctrl-C or SIGTERM; nothing was done.
+            UsageError: a host of what is continued is another machine.
         """
         done = standing(self.before, self._results) if self.before else frozenset[Cell]()
         taken = {path.name for path in self.directory.glob("*")}
         looks = self._look(record=record, taken=taken)
         views = [look.view for look in looks]
+        if self.before:
+            require_same_machines(self.before, views)
         units, not_run = assign(views, self.stages, self.cases, done=done, taken=taken)
         asked = asked_of(
             units,
@@ -187,6 +191,12 @@ class MatrixRun:
                 {
                     **(dict(self.before.places) if self.before else {}),
                     **{unit.host: self._by_name[unit.host].destination for unit in plan.units},
+                }.items()
+            ),
+            machines=tuple(
+                {
+                    **(dict(self.before.machines) if self.before else {}),
+                    **{look.view.host: look.view.machine for look in plan.looks if look.view.machine},
                 }.items()
             ),
         )
