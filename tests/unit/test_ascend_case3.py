@@ -9,6 +9,7 @@ import pytest
 from xbtasks.backends.ascend.contract import LIBRARY, MIB, Slice
 from xbtasks.backends.ascend.quota import (
     Sizes,
+    families,
     judge_baseline,
     judge_fill,
     judge_shared,
@@ -56,14 +57,14 @@ def failing(rows: list[Check]) -> set[str]:
 
 
 def fills(*tries: Said) -> set[str]:
-    return failing(judge_fill(CASE, "first", PART, SIZES, CONTEXT, list(tries)))
+    return failing(judge_fill(CASE, "first", PART, SIZES, CONTEXT, list(tries), ways={}))
 
 
 GOOD = said(MEMORY, fill(832))
 
 
 def test_a_good_round_passes_with_all_its_rows() -> None:
-    rows = judge_fill(CASE, "first", PART, SIZES, CONTEXT, [GOOD])
+    rows = judge_fill(CASE, "first", PART, SIZES, CONTEXT, [GOOD], ways={})
     assert {row.status for row in rows} == {Status.PASS}
     names = {row.id.removeprefix(f"{CASE}.") for row in rows}
     assert names == {"mapped", "probe", "reported-total", "ceiling", "code", "oom-line", "floor"}
@@ -111,7 +112,7 @@ def test_a_lost_line_is_looked_for_in_every_try() -> None:
     assert wants_line(lost)
     assert not wants_line(GOOD)
     assert not wants_line(said(MEMORY, fill(1152, 0), err=""))
-    rows = judge_fill(CASE, "first", PART, SIZES, CONTEXT, [lost, GOOD])
+    rows = judge_fill(CASE, "first", PART, SIZES, CONTEXT, [lost, GOOD], ways={})
     assert not failing(rows)
     assert any("2 tries" in row.detail for row in rows)
     assert fills(said(MEMORY, fill(832), err=line(quota=5)), GOOD) == {"oom-line"}
@@ -120,8 +121,10 @@ def test_a_lost_line_is_looked_for_in_every_try() -> None:
 ALONE = least_together(SIZES, CONTEXT, GOOD)
 
 
-def shared(*events: Fields, err: str = line(), status: int = 0) -> set[str]:
-    return failing(judge_shared(CASE, PART, SIZES, ALONE, [said(*events, err=err, status=status)]))
+def shared(*events: Fields, err: str = line(), status: int = 0, second: int = 0) -> set[str]:
+    ended: Fields = {"op": "second", "rc": second}
+    tried = said(*events, ended, err=err, status=status)
+    return failing(judge_shared(CASE, PART, SIZES, ALONE, [tried]))
 
 
 def test_two_processes_share_the_quota() -> None:
@@ -135,6 +138,7 @@ def test_two_processes_share_the_quota() -> None:
     assert shared(fill(256), err="") == {"shared"}
     assert shared(first, {"op": "device", "who": "b", "rc": 500001}) == {"shared"}
     assert shared(first, status=139) == {"probe"}
+    assert shared(first, fill(256, who="b"), second=-11) == {"probe"}
 
 
 def test_two_processes_get_what_one_got_less_a_context() -> None:
@@ -193,3 +197,33 @@ def test_chunks_come_near_to_the_quota(memory: int) -> None:
     assert 0 < sizes.chunk <= max(sizes.quota // 4, 8 * MIB)
     assert sizes.slack + sizes.chunk < sizes.quota
     assert (sizes.chunk + 32) % (2 * MIB) == 0
+
+
+def family(way: str, rc: int) -> Fields:
+    return {"op": "family", "why": way, "rc": rc}
+
+
+@pytest.mark.parametrize(
+    ("asked", "ways", "found"),
+    [
+        ({"cached": 300000}, {"cached": 0}, [Status.PASS]),
+        (
+            {"cached": 300000, "physical": 107000},
+            {"cached": 0, "physical": 107000},
+            [Status.PASS, Status.WARN],
+        ),
+        ({"physical": 107000}, {"physical": 107000}, [Status.WARN]),
+        ({"physical": 107000}, {"physical": 0}, [Status.FAIL]),
+        ({"cached": 207001}, {"cached": 0}, [Status.FAIL]),
+        ({"cached": 0}, {"cached": 107000}, [Status.FAIL]),
+        ({}, {"cached": 0}, [Status.FAIL]),
+        ({}, {}, []),
+    ],
+)
+def test_another_way_is_shown_to_be_held_by_the_quota_alone(
+    asked: dict[str, int], ways: dict[str, int], found: list[Status]
+) -> None:
+    tried = said(MEMORY, fill(832), *(family(way, code) for way, code in asked.items()))
+    rows = judge_fill(CASE, "first", PART, SIZES, CONTEXT, [tried], ways=ways)
+    assert [row.status for row in rows if row.id.endswith(".families")] == found
+    assert families(said(*(family(way, code) for way, code in ways.items()))) == ways

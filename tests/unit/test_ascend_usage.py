@@ -68,6 +68,7 @@ def round_of(
         take(HELD.second, "b"),
         memory(own[2]),
         monitor(shown[2]),
+        {"op": "second"},
     ]
 
 
@@ -176,8 +177,13 @@ def test_processes_that_don_t_come_to_hold_memory_fail(events: list[Fields], wor
 
 def test_a_monitor_that_ends_wrong_fails_whatever_it_shows() -> None:
     for rc in (1, -11):
-        ended = [*GOOD[:-1], monitor(516, rc)]
-        assert judged(ended)[ROW].status is Status.FAIL
+        assert judged([*GOOD[:-2], monitor(516, rc), GOOD[-1]])[ROW].status is Status.FAIL
+
+
+def test_a_second_process_that_ends_wrong_fails() -> None:
+    row = judged([*GOOD[:-1], {"op": "second", "rc": -11}])[ROW]
+    assert row.status is Status.FAIL
+    assert "the second process ended with -11" in row.detail
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from xbtasks.backends.ascend.merged import judge_runtime, read_runtime, runtime_
 from xbtasks.backends.ascend.quota import (
     CARD_FULL,
     Sizes,
+    families,
     judge_baseline,
     judge_fill,
     judge_shared,
@@ -88,10 +89,11 @@ def judge(run: CaseRun) -> Findings:
 
 @dataclass
 class _Measured:
-    """What the case has found so far; ``context`` is what a context costs, in bytes."""
+    """What the case has found so far: what a context costs, in bytes; ACL's other ways, by `families`."""
 
     rows: list[Check]
     context: int = 0
+    ways: dict[str, int] = field(default_factory=dict)
     said: dict[str, list[Said]] = field(default_factory=dict)
 
 
@@ -113,6 +115,7 @@ def _measure(run: CaseRun, rig: Rig, measured: _Measured, slices: dict[str, Slic
     baseline = Said(rig.run("baseline", bare)["baseline"])
     row, measured.context = judge_baseline(_CASE, baseline, first)
     measured.rows.append(row)
+    measured.ways = families(baseline)
     require_room(first, measured.context)
     path = runtime_path(baseline.report)
     answer = read_runtime(run, "case3-runtime", path)
@@ -151,7 +154,9 @@ def _judged(measured: _Measured, slices: dict[str, Slice]) -> list[Check]:
     rows = []
     for name, part in slices.items():
         sizes = Sizes.of(part.memory_mib)
-        rows += judge_fill(_CASE, name, part, sizes, measured.context, measured.said[name])
+        rows += judge_fill(
+            _CASE, name, part, sizes, measured.context, measured.said[name], ways=measured.ways
+        )
     first = slices["first"]
     sizes = Sizes.of(first.memory_mib)
     least = least_together(sizes, measured.context, measured.said["first"][-1])

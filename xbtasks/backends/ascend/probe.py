@@ -5,12 +5,12 @@ image lacks it by name. Each operation is one line on stdout, printed at once, s
 The process lives on for half a second after the last one: vcann-rt's log is asynchronous, and what isn't
 written when it ends is lost.
 
-``begin``: use the device, and where that works take one chunk. ``fill CHUNK CAP``: take chunks until one is
-refused or CAP is passed, and ask for two more in each of ACL's other ways. ``measure CHUNK CAP``: the same,
-after a second process has shown what a context costs. ``pair CHUNK CAP FIRST``: take FIRST, and let a
-second process fill the rest. ``usage FIRST SECOND``: run the monitor beside a context, beside FIRST taken,
-and beside SECOND in another process too. ``hold [SIZE]`` and ``rest CHUNK CAP`` are what the second process
-does. Sizes are in bytes.
+``begin``: use the device, and where that works take one chunk. ``fill CHUNK CAP``: take chunks until CAP is
+passed or one is refused; then ask for two more in each of ACL's other ways. ``measure CHUNK CAP``: the same
+after a second process has shown what a context costs, and ask in the other ways in any case. ``pair CHUNK CAP
+FIRST``: take FIRST, and let a second process fill the rest. ``usage FIRST SECOND``: run the monitor beside a
+context, beside FIRST taken, and beside SECOND in another process too. ``hold [SIZE]`` and ``rest CHUNK CAP``
+are what the second process does. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ __all__ = ["main"]
 LIBRARIES = ("libvruntime.so", "libruntime.so", "libascendcl.so")
 SHARED = "/dev/shm/"  # noqa: S108 - where shared memory is
 MONITOR = "/opt/enpu/vcann-rt/tools/enpu-monitor"
-FAMILIES = ("align32", "cached")
+FAMILIES = {"align32": "Align32", "cached": "Cached", "with_cfg": "WithCfg"}
+PAGE = 2 << 20
 LEAD = "xbtasks-probe "
 
 
@@ -61,7 +62,7 @@ class PyAcl:
         function = getattr(self.acl.rt, f"malloc_{family}" if family else "malloc", None)
         if function is None:
             return None
-        pointer, code = function(size, 0)
+        pointer, code = function(size, 0, {}) if family == "with_cfg" else function(size, 0)
         return int(pointer or 0), int(code)
 
     def malloc_physical(self, size: int) -> int | None:
@@ -97,11 +98,12 @@ class Acl:
 
     def malloc(self, size: int, family: str = "") -> tuple[int, int] | None:
         """Return an address and the code; None where there is no such family."""
-        function = getattr(self.acl, f"aclrtMalloc{family.title()}", None)
+        function = getattr(self.acl, f"aclrtMalloc{FAMILIES.get(family, '')}", None)
         if function is None:
             return None
         pointer = self.c.c_void_p(None)
-        code = int(function(self.c.byref(pointer), self.c.c_size_t(size), 0))
+        words = [self.c.byref(pointer), self.c.c_size_t(size), 0]
+        code = int(function(*words, None) if family == "with_cfg" else function(*words))
         return int(pointer.value or 0), code
 
     def malloc_physical(self, size: int) -> int | None:
@@ -179,7 +181,7 @@ class Device:
             answer = self.acl.malloc(size, family)
             if answer is not None:
                 say(self.who, "family", rc=answer[1], why=family)
-        code = self.acl.malloc_physical(size)
+        code = self.acl.malloc_physical(-(-size // PAGE) * PAGE)  # it takes whole pages alone
         if code is not None:
             say(self.who, "family", rc=code, why="physical")
 
@@ -212,14 +214,17 @@ def relay(child: subprocess.Popen[str], until: str) -> None:
             return
 
 
-def measure(device: Device) -> None:
-    """Print what a context costs: how much less is free while a second process has one."""
+def measure(device: Device, *values: int) -> None:
+    """Print what a context costs, how much less is free while a second process has one; then take memory."""
     before = device.memory()
     child = second("hold")
     relay(child, "held")
     after = device.memory()
     child.communicate("")
     say(device.who, "context", rc=child.returncode, size=max(0, before - after))
+    device.memory()
+    device.fill(*values)
+    device.take_otherwise(2 * values[0])
 
 
 def usage(device: Device, first: int, rest: int) -> None:
@@ -249,7 +254,8 @@ def main(mode: str, *values: int) -> int:
         usage(device, *values)
         return 0
     if mode == "measure":
-        measure(device)
+        measure(device, *values)
+        return 0
     device.memory()
     if mode == "begin":
         device.hold(1 << 20)

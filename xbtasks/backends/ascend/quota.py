@@ -17,6 +17,8 @@ from xbtasks.checks import Check, Status
 from xbtasks.hardware import Unfit, Unjudged
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from xbtasks.backends.ascend.contract import Slice
     from xbtasks.backends.ascend.report import Event
 
@@ -25,6 +27,7 @@ __all__ = [
     "PAGE",
     "Sizes",
     "code_text",
+    "families",
     "judge_baseline",
     "judge_fill",
     "judge_shared",
@@ -125,10 +128,22 @@ def wants_line(said: Said) -> bool:
     return event is not None and event.rc != 0 and not said.log.refusals
 
 
+def families(baseline: Said) -> dict[str, int]:
+    """Return the code of each of ACL's other ways to take memory, without injection."""
+    return {event.why: event.rc for event in baseline.report.events if event.op == "family"}
+
+
 def judge_fill(
-    case: str, name: str, part: Slice, sizes: Sizes, context: int, tries: list[Said]
+    case: str,
+    name: str,
+    part: Slice,
+    sizes: Sizes,
+    context: int,
+    tries: list[Said],
+    *,
+    ways: Mapping[str, int],
 ) -> list[Check]:
-    """Return the rows of a round of one process that fills its quota."""
+    """Return the rows of a round of one process that fills its quota; ``ways`` is :func:`families`."""
     said = tries[-1]
     rows = [mapped_row(case, f"{name} round", said)]
     filled = said.report.event("fill")
@@ -149,7 +164,8 @@ def judge_fill(
     rows += _capped(case, "ceiling", f"{name} round", part, filled.size, filled)
     rows.append(_line(case, f"{name} round", part, sizes, tries))
     rows.append(_floor(case, f"{name} round", sizes, filled.size, context))
-    rows += _families(case, f"{name} round", said)
+    if filled.rc != 0:
+        rows += _families(case, f"{name} round", said, ways)
     return rows
 
 
@@ -172,6 +188,11 @@ def judge_shared(case: str, part: Slice, sizes: Sizes, alone: int, tries: list[S
         device = said.report.event("device", "b")
         detail = f"the second of {where} can't use the device: {code_text(device)}; {why(said)}"
         return [*rows, failed(row, detail, "a second process", code_text(device))]
+    ended = said.report.event("second")
+    if ended is None or ended.rc != 0:
+        code = "no answer" if ended is None else f"exit status {ended.rc}"
+        detail = f"the second of {where} didn't come to its end"
+        rows.append(failed(f"{case}.probe", detail, "exit status 0", code))
     total = first.size + second.size
     rows += _capped(
         case, "shared", f"{where}, {_mib(first.size)} and {_mib(second.size)}", part, total, second
@@ -241,15 +262,30 @@ def _capped(case: str, check: str, where: str, part: Slice, size: int, last: Eve
     return [*rows, failed(code, f"{where}: {detail}", str(REFUSED), str(last.rc))]
 
 
-def _families(case: str, where: str, said: Said) -> list[Check]:
-    """Judge ACL's other ways to take memory, which are asked once the quota is full."""
-    asked = [event for event in said.report.events if event.op == "family"]
-    given = [event.why for event in asked if event.rc == 0]
+def _families(case: str, where: str, said: Said, ways: Mapping[str, int]) -> list[Check]:
+    """Judge ACL's other ways to take memory, which are asked once the quota is full.
+
+    A way that gives nothing without injection either shows nothing when it is refused.
+    """
     row = f"{case}.families"
+    codes = {event.why: event.rc for event in said.report.events if event.op == "family"}
+    given = [way for way, code in codes.items() if code == 0]
     if given:
         return [failed(row, f"{where}: a full quota gives more, in another way", "refused", ", ".join(given))]
-    names = ", ".join(f"{event.why} {event.rc}" for event in asked)
-    return [Check(row, Status.PASS, f"{where}: refused in other ways too: {names}")] if asked else []
+    shown = [way for way, code in ways.items() if code == 0]
+    other = [f"{way} {codes.get(way, 'no answer')}" for way in shown if codes.get(way) != REFUSED]
+    if other:
+        detail = f"{where}: refused in another way, but not by the quota"
+        return [failed(row, detail, str(REFUSED), ", ".join(other))]
+    rows = []
+    if shown:
+        detail = f"{where}: the quota refuses in other ways too: {', '.join(shown)}"
+        rows.append(Check(row, Status.PASS, detail))
+    lacking = [f"{way} {code}" for way, code in ways.items() if code != 0]
+    if lacking:
+        detail = f"{where}: these ways give nothing without injection either: {', '.join(lacking)}"
+        rows.append(Check(row, Status.WARN, detail))
+    return rows
 
 
 def _line(case: str, where: str, part: Slice, sizes: Sizes, tries: list[Said]) -> Check:

@@ -31,7 +31,7 @@ _MORE: Final = 128 * MIB
 """How much more may be shown: a runtime may take some memory of its own once a process uses the device."""
 
 _READING: Final = [("a", "memory"), ("a", "monitor")]
-_ROUND: Final = [*_READING, ("a", "take"), *_READING, ("b", "take"), *_READING]
+_ROUND: Final = [*_READING, ("a", "take"), *_READING, ("b", "take"), *_READING, ("a", "second")]
 _HOLDING: Final = ("device", "take")
 _OPERATIONS: Final = {operation for _, operation in _ROUND}
 
@@ -127,6 +127,9 @@ def _trouble(said: Said) -> str:
         what = "the device can't be used" if event.op == "device" else "memory below the quota is refused"
         return f"{what}: {code_text(event)}"
     done = [(event.who, event.op) for event in said.report.events if event.op in _OPERATIONS]
+    ended = said.report.event("second")
+    if ended is not None and ended.rc != 0:
+        return f"the second process ended with {ended.rc}"
     return "" if done == _ROUND and said.outcome.exit_status == 0 else why(said)
 
 

@@ -177,6 +177,30 @@ _QUOTA: Final = (
     _variant(
         Kind.LIBRARY,
         3,
+        "configured-unchecked",
+        "rtMemAlloc isn't checked",
+        "families",
+        (
+            "memory.c",
+            "return WITHIN_QUOTA(size, rtMemAlloc, pointer, size, policy, advise, config);",
+            "return RUNTIME(rtMemAlloc)(pointer, size, policy, advise, config);",
+        ),
+    ),
+    _variant(
+        Kind.LIBRARY,
+        3,
+        "cached-other-code",
+        "rtMallocCached is refused with the code of a full card",
+        "families",
+        (
+            "memory.c",
+            "return WITHIN_QUOTA(size, rtMallocCached, pointer, size, type, module);",
+            "return WITHIN_QUOTA(size, rtMallocCached, pointer, size, type, module) ? 207001 : 0;",
+        ),
+    ),
+    _variant(
+        Kind.LIBRARY,
+        3,
         "crash",
         "setting a device crashes",
         "probe",

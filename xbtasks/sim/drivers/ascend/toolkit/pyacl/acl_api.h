@@ -22,6 +22,7 @@ int aclrtSynchronizeStream(void *stream);
 int aclrtMalloc(void **pointer, size_t size, int policy);
 int aclrtMallocAlign32(void **pointer, size_t size, int policy);
 int aclrtMallocCached(void **pointer, size_t size, int policy);
+int aclrtMallocWithCfg(void **pointer, size_t size, int policy, void *configuration);
 int aclrtMallocPhysical(void **handle, size_t size, const void *properties, uint64_t flags);
 int aclrtFree(void *pointer);
 int aclrtMallocHost(void **pointer, size_t size);

@@ -134,6 +134,19 @@ MALLOC_FUNCTION(allocate, aclrtMalloc)
 MALLOC_FUNCTION(malloc_align32, aclrtMallocAlign32)
 MALLOC_FUNCTION(malloc_cached, aclrtMallocCached)
 
+/* The configuration is a dict; here it is empty. */
+FUNCTION(malloc_with_cfg)
+{
+    address size;
+    PyObject *configuration;
+    void *pointer = NULL;
+    int policy, code;
+
+    ARGUMENTS("KiO", &size, &policy, &configuration);
+    code = aclrtMallocWithCfg(&pointer, size, policy, NULL);
+    return Py_BuildValue("Ki", (address)(uintptr_t)pointer, code);
+}
+
 /* The properties are a dict; here all memory is the device's. */
 FUNCTION(malloc_physical)
 {
@@ -210,6 +223,7 @@ static PyMethodDef rt_methods[] = {
     METHOD("malloc", allocate),
     METHOD("malloc_align32", malloc_align32),
     METHOD("malloc_cached", malloc_cached),
+    METHOD("malloc_with_cfg", malloc_with_cfg),
     METHOD("malloc_physical", malloc_physical),
     METHOD("free", release),
     METHOD("malloc_host", malloc_host),

@@ -6,6 +6,8 @@
 
 #include "state.h"
 
+enum { GRANULARITY = 2 << 20 };
+
 struct area {
     void *pointer;
     size_t size;
@@ -18,7 +20,7 @@ static struct area *areas;
 rtError_t rtMallocPhysical(void **handle, size_t size, void *properties, uint64_t flags)
 {
     (void)properties, (void)flags;
-    if (handle == NULL || size == 0)
+    if (handle == NULL || size == 0 || size % GRANULARITY != 0)
         return ACL_ERROR_RT_PARAM_INVALID;
     if (current_device() < 0)
         return ACL_ERROR_RT_CONTEXT_NULL;
