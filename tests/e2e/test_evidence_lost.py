@@ -1,6 +1,6 @@
 """Evidence of which one answer is lost, cut off or told twice is judged as before, or is no verdict at all.
 
-Tried are runs of all six cases that found a fault, one that passed and one that could not be judged, and of
+Tried are runs of all six cases that found a fault, one that passed and one that had to be refused, and of
 each every step. A frame of which any line is lost is :mod:`tests.unit.test_host_frame`'s.
 """
 
@@ -59,7 +59,7 @@ def recorded(place: Workplace) -> dict[str, Path]:
         "nvidia.case1": (1, ("nvidia.case1", NVIDIA, "--max-glibc", "2.0")),
         "nvidia.case2": (1, ("nvidia.case2", NVIDIA, "--no-throttle")),
         "nvidia.case3": (1, ("nvidia.case3", NVIDIA)),
-        "not judged": (4, ("nvidia.case2", NVIDIA, "--mem", "300")),
+        "doesn't fit": (2, ("nvidia.case2", NVIDIA, "--mem", "300")),
         "passes": (0, ("nvidia.case1", NVIDIA)),
     }
     for stage in (ASCEND, NVIDIA):
