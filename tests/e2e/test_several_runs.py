@@ -122,3 +122,16 @@ fi""",
     assert (one["verdict"], two["verdict"]) == ("PASS", "ERROR")
     assert two["reason"].startswith("what this run had on the host was removed while it was at work")
     assert machine.inv("one", "nvidia.case2", THIRTEEN).code == 0
+
+
+def test_two_clients_at_once_on_one_card_and_one_directory_both_measure(machine: Machine) -> None:
+    children = [
+        machine.place.start("verify", stage, "--cases", "1,2", "--json", **machine.variables(host))
+        for host, stage in (("one", THIRTEEN), ("two", TWELVE))
+    ]
+    for child in children:
+        out, err = child.communicate(timeout=240)
+        assert child.returncode == 0, (out, err)
+        assert [case["verdict"] for case in json.loads(out)["cases"]] == ["PASS", "PASS"]
+    assert machine.place.left_over() == []
+    assert not list(machine.place.staging.glob("test*"))
