@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from xbtasks.interrupts import end_at_once, release
 
 __all__ = ["main"]
@@ -13,7 +11,7 @@ def main() -> None:
     """Run ``xb``."""
     end_at_once()
     release()
-    from xbtasks.streams import install, loss
+    from xbtasks.streams import install
 
     install()
     from invoke.program import Program
@@ -22,14 +20,7 @@ def main() -> None:
     from xbtasks.tasks import ns
 
     program = Program(version=__version__, namespace=ns, name="xbtasks", binary="xb", binary_names=["xb"])
-    try:
-        program.run()
-    except SystemExit as end:
-        lost = loss()
-        if end.code or lost is None:
-            raise
-        print(f"error: {lost}", file=sys.stderr)  # of a list or a help text; tasks tell it themselves
-        raise SystemExit(lost.exit_code) from end
+    program.run()
 
 
 if __name__ == "__main__":

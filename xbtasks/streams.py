@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,7 +22,7 @@ __all__ = ["install", "loss"]
 
 
 class _Output(io.FileIO):
-    """Takes all that is written; what can't be written any more is dropped."""
+    """Takes all that is written, waiting for whoever reads; what can't be written any more is dropped."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number, "w", closefd=False)
@@ -30,11 +31,12 @@ class _Output(io.FileIO):
     def write(self, data: ReadableBuffer, /) -> int:
         if self.lost is None:
             try:
-                return super().write(data)
-            except BlockingIOError:
-                raise
+                while (written := super().write(data)) is None:  # a full pipe that doesn't block
+                    select.select([], [self], [])
             except OSError as error:
                 self.lost = error
+            else:
+                return written
         return memoryview(data).nbytes
 
 
@@ -72,10 +74,8 @@ def _text(output: _Output, like: TextIO | None) -> TextIO:
     if like is None:
         return io.TextIOWrapper(io.BufferedWriter(output), encoding="utf-8", errors="replace")
     like.flush()
+    # write_through, as with python -u, would leave the text in the buffer below
+    at_once = getattr(like, "line_buffering", False) or getattr(like, "write_through", False)
     return io.TextIOWrapper(
-        io.BufferedWriter(output),
-        encoding=like.encoding,
-        errors=like.errors,
-        line_buffering=getattr(like, "line_buffering", False),
-        write_through=getattr(like, "write_through", False),
+        io.BufferedWriter(output), encoding=like.encoding, errors=like.errors, line_buffering=at_once
     )

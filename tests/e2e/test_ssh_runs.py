@@ -320,6 +320,14 @@ def test_a_redacted_run_names_nobody_and_still_replays(far: Far, place: Workplac
     replayed = place.inv("replay", redacted.document["evidence"], "--json")
     assert (replayed.code, replayed.document["host"]) == (0, "host-1"), replayed.text
     assert rows(replayed.document) == rows(plain.document)
+    # a command that a message names has the flags of the call, but for those that tell what isn't to be told
+    unbuilt = ("nvidia.case1", STAGE, "--host", "gpu-box-7", "--image", place.tag("none"))
+    for flags, told in (((), True), (("--redact",), False)):
+        done = far.inv("gpu-box-7", *unbuilt, *flags, XB_HOST=None, LOGNAME="gpu-owner")
+        assert done.code == 2, done.text
+        (line,) = {line for line in done.out.splitlines() if line.startswith("ERROR: ")}
+        assert f"build {STAGE}" in line
+        assert ("--host=gpu-box-7" in line) is told
 
     file = tmp_path / "report.tar.gz"
     packed = place.inv("bundle", plain.document["evidence"], "--output", str(file))

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from invoke.tasks import Task
 
-from xbtasks import streams
 from xbtasks.errors import ExitCode, Interrupted, UsageError, XbError, reason_of
 from xbtasks.interrupts import raised
 from xbtasks.knobs.table import KNOBS, Group, knobs_for
 from xbtasks.source import SOURCE
 from xbtasks.tasks.executor import report_exit, user_file
-from xbtasks.typed import as_typed, note_call, note_task
+from xbtasks.typed import as_typed, note_call, note_options, note_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -284,10 +283,14 @@ def command(
 
         def body(_context: object, **given: Any) -> None:
             call = Call(name, given)
-            note_call({flag: str(given[key]) for key, flag in placing.items() if given.get(key)})
+            if given.get("redact"):  # they name what is not to be told
+                note_options(())
+                note_call({})
+            else:
+                note_call({flag: str(given[key]) for key, flag in placing.items() if given.get(key)})
             code = _guarded(function, call)
             call.close()
-            report_exit(_unless_lost(code))
+            report_exit(code)
 
         body.__name__ = function.__name__
         body.__doc__ = function.__doc__
@@ -320,17 +323,6 @@ def _guarded(function: Callable[[Call], ExitCode], call: Call) -> ExitCode:
 
         traceback.print_exc()
         return _failed(call, XbError(f"internal error, please report it with the lines above: {error!r}"))
-
-
-def _unless_lost(code: ExitCode) -> ExitCode:
-    """Return the exit code of a call, or a worse one where its text could not be written."""
-    lost = streams.loss()
-    if lost is None:
-        return code
-    from xbtasks.result import worst_exit
-
-    _print_error(lost)
-    return worst_exit([code, lost.exit_code])
 
 
 def _failed(call: Call, error: XbError) -> ExitCode:

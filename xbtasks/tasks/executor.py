@@ -7,14 +7,16 @@ executor from a collection, so the method itself is replaced.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 from invoke.config import Config
 from invoke.exceptions import Exit
 from invoke.executor import Executor
 
+from xbtasks import streams
 from xbtasks.errors import ExitCode
-from xbtasks.interrupts import end_at_once
+from xbtasks.interrupts import raised
 
 __all__ = ["install", "report_exit", "user_file"]
 
@@ -46,10 +48,16 @@ def user_file() -> str:
 def _run_all(executor: Executor, *tasks: Any) -> Any:
     _codes.clear()
     _user_file[:] = [executor.core[0].args["config"].value] if executor.core else []
-    end_at_once()
-    results = _execute(executor, *tasks)
+    try:
+        with raised():  # tasks of others have their own to end
+            results = _execute(executor, *tasks)
+    except KeyboardInterrupt:
+        raise Exit(code=ExitCode.INTERRUPTED) from None
     from xbtasks.result import worst_exit
 
+    if lost := streams.loss():
+        print(f"error: {lost}", file=sys.stderr)
+        _codes.append(lost.exit_code)
     code = ExitCode.SKIPPED if set(_codes) == {ExitCode.PASSED, ExitCode.SKIPPED} else worst_exit(_codes)
     if _codes and code:
         raise Exit(code=code)

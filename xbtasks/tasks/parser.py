@@ -173,6 +173,8 @@ def _parse_cleanup(self: Program) -> None:
     except ParseError as error:
         raise _no_task(str(self.args.help.value), self.parser.contexts) from error
     except Exit as end:
+        if not end.message and not end.code and (lost := streams.loss()):  # of a list or a help text
+            raise Exit(f"error: {lost}", code=lost.exit_code) from end
         if not end.message or end.code == ExitCode.USAGE:
             raise
         raise Exit(f"error: {end.message}", code=ExitCode.USAGE) from end
