@@ -195,11 +195,22 @@ class Program:
             for call in self.calls.get(kind, ()):
                 if call.node.args:
                     yield from self._messages(call, call.node.args[0], kind)
+        for call in self._of_a_chosen_kind():
+            yield from self._messages(call, call.node.args[0], _ROOTS[0])
         for call in self.calls.get("Check", ()):
             words = {each.arg: each.value for each in call.node.keywords}
             values = [*call.node.args, *(words[name] for name in ("status", "detail") if name in words)]
             if len(values) > 2 and self._may_fail(values[1], call):
                 yield from self._messages(call, values[2], "FAIL")
+
+    def _of_a_chosen_kind(self) -> Iterator[_Call]:
+        """Yield what makes an error of a class that a local holds: ``kind = UsageError if … else …``."""
+        for name, calls in self.calls.items():
+            for call in calls:
+                values = call.within.assigned.get(name, ()) if call.within and call.node.args else ()
+                nodes = [node for value in values if value is not None for node in ast.walk(value)]
+                if any(isinstance(node, ast.Name) and node.id in self.errors for node in nodes):
+                    yield call
 
     def place(self, message: Message) -> str:
         """Return where the text of a message stands: not always where the error is made of it."""

@@ -10,10 +10,10 @@ import fcntl
 import hashlib
 import os
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
-from xbtasks.errors import Interrupted
+from xbtasks.errors import Interrupted, disk_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,18 +72,35 @@ class Turns:
 def turn_of_processes(folder: Path, *name: str) -> Iterator[None]:
     """Hold the lock called ``name`` against other processes of this client; it is a file in ``folder``.
 
+    The file goes with its last holder.
+
     Raises:
         Interrupted: Ctrl-C or SIGTERM while it was waited for.
-        OSError: the lock can't be made.
+        UsageError, CannotJudge: the lock can't be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256("\0".join(name).encode()).hexdigest()
-    handle = os.open(folder / digest[:32], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    path = folder / hashlib.sha256("\0".join(name).encode()).hexdigest()[:32]
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except KeyboardInterrupt:
-            raise Interrupted(_IN_VAIN) from None
+        handle = _lock(path)
+    except KeyboardInterrupt:
+        raise Interrupted(_IN_VAIN) from None
+    except OSError as error:
+        raise disk_error(f"no turn can be taken in {folder}", error) from error
+    try:
         yield
     finally:
+        with suppress(OSError):
+            path.unlink()
         os.close(handle)
+
+
+def _lock(path: Path) -> int:
+    """Return a handle of the file at ``path``, which is made and locked; one that went meanwhile is none."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as closing, suppress(FileNotFoundError):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            closing.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                closing.pop_all()
+                return handle

@@ -104,6 +104,9 @@ def test_it_notices_a_new_error_and_a_new_row(tmp_path: Path) -> None:
     (folder / "new.py").write_text(
         "def one(name):\n"
         "    raise UsageError(f'the moon hides behind {name}')\n"
+        "def chosen(far):\n"
+        "    kind = XbError if far else UsageError\n"
+        "    raise kind(f'the sun is {far} away')\n"
         "def row(status, detail):\n"
         "    return Check('id', status, f'{1}: {detail}', 'a', 'b')\n"
         "def fine(detail):\n"
@@ -115,7 +118,8 @@ def test_it_notices_a_new_error_and_a_new_row(tmp_path: Path) -> None:
     program = Program(folder)
     found = tuple(program.messages())
     assert "the moon hides behind …" in {message.template for message in found}
+    assert "the sun is … away" in {message.template for message in found}
     told = missing(program, found)
     assert "xbtasks/new.py:2: a row where it belongs: | `the moon hides behind …` | cause | fix |" in told
-    assert any(line.startswith("xbtasks/new.py:8:") and "a tide that nobody" in line for line in told)
+    assert any(line.startswith("xbtasks/new.py:11:") and "a tide that nobody" in line for line in told)
     assert not any("all is well" in line for line in told)

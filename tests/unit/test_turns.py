@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from xbtasks.errors import Interrupted
+from xbtasks.errors import Interrupted, UsageError
 from xbtasks.turns import Turns, turn_of_processes
 
 FORK = multiprocessing.get_context("fork")
@@ -67,6 +67,16 @@ def test_processes_take_turns_at_what_they_share(tmp_path: Path) -> None:
             process.join(30)
             assert process.exitcode == 0
     assert log.read_text().split() == ["in", "out"] * 4
+    assert list((tmp_path / "turns").iterdir()) == []
+
+
+def test_a_turn_that_can_not_be_taken_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "turns").write_text("a file")
+    with (
+        pytest.raises(UsageError, match=r"no turn can be taken in .*/turns: File exists"),
+        turn_of_processes(tmp_path / "turns", "a"),
+    ):
+        raise AssertionError
 
 
 def _waits_in_vain(folder: Path) -> None:
