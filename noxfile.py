@@ -52,6 +52,12 @@ def picture(session: nox.Session) -> None:
 
 
 @nox.session
+def recordings(session: nox.Session) -> None:
+    """Record anew the runs that the tests judge again, on the simulated host."""
+    session.run(PYTHON, "-m", "tests.recordings")
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Write the API pages, from the docstrings, to .venv/api, or to the folder given after --."""
     folder = session.posargs[0] if session.posargs else ".venv/api"

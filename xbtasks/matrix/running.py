@@ -283,7 +283,7 @@ class MatrixRun:
         with self._watch.unit(unit.host, unit.stage, name, self._over) as console:
             try:
                 return run(host.settings, plan, self.discovery, console, place)
-            except XbError as error:  # it left no evidence; what others found counts all the same
+            except XbError as error:  # it has no result; what others found counts all the same
                 return Unrun(Verdict.ERROR, str(error), error.exit_code)
 
     def _is_connecting(self, unit: Unit) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
@@ -86,8 +85,7 @@ class Crew(Generic[_T]):
 
     def _let_end(self) -> None:
         """Wait until what runs on the hosts has been ended."""
-        with suppress(OSError):  # nobody reads any more; it is ended all the same
-            self.stopping()
+        self.stopping()
         for _ in range(round(_LONGEST_END / _LOOK)):
             with self._changed:
                 if all(self.connecting(unit) for unit in self._running):

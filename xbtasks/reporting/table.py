@@ -87,9 +87,12 @@ def _show_preflight(result: Result, console: Console) -> None:
     warned = [host for host, rows in found.items() for row in rows if row.status is Status.WARN]
     if warned and not asked and result.command != "demo":  # its host is no other command's
         hosts = len(set(warned))
-        about = "this host" if len(found) == 1 else f"{hosts} host{'s' if hosts > 1 else ''}"
         console.say()
-        console.say(f"preflight: {len(warned)} WARN about {about}, `inv preflight` shows them")
+        if len(found) == 1:
+            console.say(f"preflight: {len(warned)} WARN about this host, `inv preflight` shows them")
+        else:
+            about = f"{hosts} host{'s' if hosts > 1 else ''}"
+            console.say(f"preflight: {len(warned)} WARN about {about}, --html and --json show them")
 
 
 def _show_rows(title: str, rows: Sequence[Check], console: Console) -> None:

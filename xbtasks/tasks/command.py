@@ -50,7 +50,7 @@ STAGE = Option("stage", "builder stage of the Dockerfile, as the task stages lis
 """The positional that names a stage."""
 RUN = "a run's id or the beginning of it, last, last~1 or a folder"
 """What names a past run, in the words of a flag's help."""
-NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves 15 s)", switch=True)
+NO_THROTTLE = Option("no_throttle", "don't measure the rate of compute (saves half a minute)", switch=True)
 """The switch that leaves out the rate of compute."""
 BUSY_OK = Option("busy_ok", "share a card with whoever computes on it", switch=True)
 """The switch that shares a busy card."""
