@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processes import words_of_processes
 from tests.workplace import BASE, make_checkout
 
 if TYPE_CHECKING:
@@ -35,15 +35,7 @@ def wait_for(what: Callable[[], object], child: subprocess.Popen[bytes]) -> None
 
 def running(word: str) -> list[int]:
     """Return the processes that have ``word`` as an argument of their own."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue  # it has ended meanwhile
-        if word.encode() in words:
-            found.append(int(path.parent.name))
-    return found
+    return [number for number, words in words_of_processes("cmdline") if word.encode() in words]
 
 
 def interrupted(child: subprocess.Popen[bytes], number: signal.Signals) -> str:

@@ -8,18 +8,19 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.elfkit import vgpu
 from tests.fleet import OTHER, STAGE, Fleet
+from tests.processes import words_of_processes
 from tests.sshd import Rig, make_key
 from tests.workplace import PROJECT, Done, cells, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.shimengine import ShimEngine
 
@@ -293,20 +294,10 @@ def wait_until_idle(engine: ShimEngine) -> None:
     """Return when no process of the host runs any more."""
     mark = f"HOME={engine.folder / 'home'}".encode()
     for _ in range(200):
-        if not any(mark in words for words in _environments()):
+        if not any(mark in words for _, words in words_of_processes("environ")):
             return
         time.sleep(0.05)
     raise AssertionError("the build still runs")
-
-
-def _environments() -> list[list[bytes]]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            found.append(path.read_bytes().split(b"\0"))
-        except OSError:
-            continue
-    return found
 
 
 def test_a_changed_input_is_not_continued(fleet: Fleet) -> None:
