@@ -165,15 +165,17 @@ def _chosen(plan: RunPlan, tools: Tools, facts: HostFacts) -> tuple[StagePlan, .
     backend, directory = plan.stages[0].backend, plan.stages[0].staging_directory
     reply = tools.host.run(Step("choose", (staging.state_section(backend, directory, plan.step_deadline),)))
     manifest = staging.read_state(backend, reply["staged"]).manifest
-    for stage in plan.stages:
-        if manifest is not None and manifest.stage == stage.stage:
-            tools.reporter.say(f"no stage was named: {stage.stage}, the last one staged on this host")
-            return (stage,)
     chips = facts.chips(backend.name)
     fitting = [stage for stage in plan.stages if any(stage.suffix.endswith(f"-{chip}") for chip in chips)]
+    on_card = any(case.cards for case in map(backend.case, plan.cases) if case)
+    last = next((each for each in plan.stages if manifest and manifest.stage == each.stage), None)
+    if last and (last in fitting or not (fitting and on_card)):
+        tools.reporter.say(f"no stage was named: {last.stage}, the last one staged on this host")
+        return (last,)
     best = max(fitting or plan.stages, key=lambda stage: _toolkit(stage.suffix))
     why = f"the newest toolkit for {', '.join(chips)}" if fitting else "the newest toolkit in the Dockerfile"
-    tools.reporter.say(f"no stage was named: {best.stage}, {why}")
+    passed_over = f" ({last.stage}, the last one staged, is for another chip)" if last else ""
+    tools.reporter.say(f"no stage was named: {best.stage}, {why}{passed_over}")
     return (best,)
 
 

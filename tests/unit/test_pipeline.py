@@ -677,10 +677,10 @@ def test_an_engine_that_does_not_answer_is_no_verdict(world: World, engine: str 
 # a stage that nobody named
 
 
-def choose(world: World, *stages: StagePlan) -> Result:
+def choose(world: World, *stages: StagePlan, cases: tuple[int, ...] = (1,)) -> Result:
     for stage in stages:
         world.host.images[stage.image] = image(stage)
-    return world.perform(replace(PLAN, command="case1", stages=stages, build=False, choose=True))
+    return world.perform(replace(PLAN, command="case", stages=stages, cases=cases, build=False, choose=True))
 
 
 def test_the_stage_that_was_staged_last_is_taken(world: World) -> None:
@@ -705,6 +705,20 @@ def test_else_the_newest_toolkit_for_the_hosts_chip(world: World, chips: str, st
         )
     choose(world, *ASCEND)
     assert f"xbuild-ascend-cann-{stage}, the newest toolkit" in world.said
+
+
+@pytest.mark.parametrize(
+    ("case", "staged", "taken"),
+    [(1, "10-310p", "10-310p"), (2, "10-310p", "9-910b"), (3, "10-310p", "9-910b"), (2, "8-910b", "8-910b")],
+)
+def test_a_stage_for_another_chip_that_was_staged_last_is_not_taken_to_the_card(
+    world: World, case: int, staged: str, taken: str
+) -> None:
+    written = Manifest(f"xbuild-ascend-cann-{staged}", "linux/amd64", "", "", "", ())
+    world.host.manifest = written.to_bytes()
+    result = choose(world, *ASCEND, cases=(case,))
+    assert result.cases[0].stage == f"xbuild-ascend-cann-{taken}"
+    assert ("is for another chip" in world.said) is (staged != taken)
 
 
 def test_a_preflight_alone_runs_no_stage(world: World) -> None:
