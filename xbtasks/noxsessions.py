@@ -15,7 +15,7 @@ import nox
 from nox.command import CommandFailed
 
 from xbtasks.errors import XbError
-from xbtasks.session import RUN_FOLDER
+from xbtasks.evidence import RUN_FOLDER
 from xbtasks.sessions import (
     FIELD_STAGES,
     case_cells,

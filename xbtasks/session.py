@@ -1,19 +1,27 @@
-"""A run: its host, its evidence directory, the questions it asks, and back from evidence in a replay."""
+"""A run: its host, the questions it asks, and back from its evidence in a replay."""
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
-import time
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xbtasks import __version__
-from xbtasks.errors import CannotJudge, Refused, UsageError, disk_error, reason_of
+from xbtasks.errors import Refused, UsageError, reason_of
+from xbtasks.evidence import (
+    OWN_SIDE,
+    RUN_FOLDER,
+    SCHEMA,
+    evidence_kept,
+    keep_evidence,
+    new_run_id,
+    note_names,
+    run_directory,
+    runs_directory,
+)
 from xbtasks.pipeline import Tools, perform
 from xbtasks.plan import RunPlan, StagePlan
 from xbtasks.planning import stage_plan
@@ -27,7 +35,6 @@ if TYPE_CHECKING:
     from xbtasks.checkout.stages import Discovery, Stage
     from xbtasks.cleanup import Removal
     from xbtasks.host.framed import Transport
-    from xbtasks.host.recording import Evidence
     from xbtasks.host.transfer import StreamPayload
     from xbtasks.knobs.settings import Settings
     from xbtasks.ownside import OwnSide
@@ -35,31 +42,7 @@ if TYPE_CHECKING:
     from xbtasks.reporting.console import Console
     from xbtasks.turns import Turn
 
-__all__ = [
-    "ELSEWHERE",
-    "RUN_FOLDER",
-    "Place",
-    "built_states",
-    "clean_run",
-    "evidence_kept",
-    "keep_evidence",
-    "new_run_id",
-    "note_names",
-    "replay",
-    "run",
-    "run_directory",
-    "runs_directory",
-    "transport_to",
-    "with_host",
-]
-
-RUN_FOLDER = "XBTASKS_RUN_FOLDER"
-"""The variable that names a folder for the evidence of one run, set by who starts several as one."""
-
-_SCHEMA = 1
-_OWN_SIDE = "own-side.json"
-ELSEWHERE = "XDG_STATE_HOME names another place"
-"""What helps where evidence can't be kept."""
+__all__ = ["Place", "built_states", "clean_run", "replay", "run", "transport_to", "with_host"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +106,7 @@ def run(
             plan, place = _one_of_several(plan, place)
     transport = place.transport
     evidence = keep_evidence(place.directory, plan, run_id, transport.label)
-    own = OwnSide(keep=lambda noted: evidence.write(_OWN_SIDE, noted))
+    own = OwnSide(keep=lambda noted: evidence.write(OWN_SIDE, noted))
 
     def context_of(stage: StagePlan) -> StreamPayload:
         if discovery is None:
@@ -186,7 +169,7 @@ def replay(directory: Path, console: Console) -> Result:
     from xbtasks.host.recording import RecordedHost
     from xbtasks.ownside import OwnSide, read_notes
 
-    noted = directory / _OWN_SIDE
+    noted = directory / OWN_SIDE
     try:
         note = json.loads((directory / "run.json").read_bytes())
         schema, run_id, label = note["schema"], str(note["run"]), str(note["host"])
@@ -194,8 +177,8 @@ def replay(directory: Path, console: Console) -> Result:
     except (KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         why = "it has no run.json" if isinstance(error, FileNotFoundError) else reason_of(error)
         raise UsageError(f"{directory} holds no evidence of a run: {why}") from error
-    if schema != _SCHEMA:
-        raise UsageError(f"{directory} was recorded in form {schema}, this version reads {_SCHEMA}")
+    if schema != SCHEMA:
+        raise UsageError(f"{directory} was recorded in form {schema}, this version reads {SCHEMA}")
     plan = RunPlan.from_json(note["plan"])
     host = RecordedHost(directory, label)
 
@@ -215,26 +198,6 @@ def replay(directory: Path, console: Console) -> Result:
     return perform(plan, tools, Result(run_id, plan.command, label, str(directory)))
 
 
-def runs_directory() -> Path:
-    """Return where evidence is kept: ``$XDG_STATE_HOME/xbtasks/runs``, else under ``~/.local/state``."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".local/state") / "xbtasks/runs"
-
-
-@contextmanager
-def evidence_kept(directory: Path) -> Iterator[None]:
-    """Do what keeps evidence in ``directory``.
-
-    Raises:
-        CannotJudge: it can't be kept any more.
-    """
-    try:
-        yield
-    except OSError as error:
-        problem = f"the evidence can't be kept in {directory}: {reason_of(error)}"
-        raise CannotJudge(problem, hint=ELSEWHERE) from error
-
-
 @contextmanager
 def _noted(own: OwnSide, place: Place, machine: str, *name: str) -> Iterator[None]:
     """Hold the place's turn; that it was waited for in vain is kept for a replay."""
@@ -247,35 +210,6 @@ def _turn_at(*name: str) -> str:
     return f"turn at the {' '.join(name)}"
 
 
-def run_directory(run_id: str) -> Path:
-    """Return where the evidence of a run goes: the folder that XBTASKS_RUN_FOLDER names, if it is new."""
-    given = os.environ.get(RUN_FOLDER, "")
-    if given.startswith("/") and not (Path(given) / "run.json").exists():
-        return Path(given)
-    return runs_directory() / run_id
-
-
-def note_names(evidence: Evidence, transport: Transport) -> None:
-    """Keep whom the evidence of a run may name: the way to the host, and this machine.
-
-    Raises:
-        OSError: it can't be written.
-    """
-    import getpass
-    import socket
-
-    from xbtasks.host.redaction import NAMES
-
-    hosts, users = transport.names
-    here = socket.gethostname()
-    own: list[str] = []
-    with suppress(KeyError, OSError):  # not every user id has a name
-        own.append(getpass.getuser())
-    called = [] if "@" in transport.label else [transport.label]
-    names = {"hosts": [*hosts, *called, here, here.partition(".")[0]], "users": [*users, *own]}
-    evidence.write(NAMES, names)
-
-
 def _one_of_several(plan: RunPlan, place: Place) -> tuple[RunPlan, Place]:
     """Return plan and place of a run beside which other processes may use what it uses on its host."""
     from xbtasks.turns import turn_of_processes
@@ -286,38 +220,6 @@ def _one_of_several(plan: RunPlan, place: Place) -> tuple[RunPlan, Place]:
         return turn_of_processes(folder, machine or label, *name)
 
     return replace(plan, shared=True), replace(place, turn=turn)
-
-
-def new_run_id() -> str:
-    """Return the id of a new run: its time in UTC, and six random digits."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
-
-
-def keep_evidence(directory: Path, plan: RunPlan, run_id: str, host: str) -> Evidence:
-    """Return the evidence in ``directory``, with what is asked of ``host`` noted in it.
-
-    Raises:
-        UsageError: it can't be written there.
-        CannotJudge: the disk is full or broken.
-    """
-    from xbtasks.host.recording import Evidence
-
-    try:
-        evidence = Evidence(directory)
-        evidence.write(
-            "run.json",
-            {
-                "schema": _SCHEMA,
-                "run": run_id,
-                "host": host,
-                "xbtasks": __version__,
-                "python": sys.version.split()[0],
-                "plan": plan.to_json(),
-            },
-        )
-    except OSError as error:
-        raise disk_error(f"the evidence can't be kept in {directory}", error, hint=ELSEWHERE) from error
-    return evidence
 
 
 def with_host(settings: Settings, console: Console) -> Settings:

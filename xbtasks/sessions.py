@@ -122,7 +122,7 @@ def group_folder(environ: MutableMapping[str, str]) -> tuple[Path, bool]:
     """Return the folder of this nox, and whether this is the nox that was typed, not a child of it."""
     from pathlib import Path
 
-    from xbtasks.session import new_run_id, runs_directory
+    from xbtasks.evidence import new_run_id, runs_directory
 
     parent, _, folder = environ.setdefault(_GROUP, "").partition(":")
     if folder and parent == str(os.getppid()):

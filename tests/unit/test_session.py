@@ -11,20 +11,14 @@ import pytest
 
 from tests.workplace import SAMPLE
 from xbtasks.errors import CannotJudge, Interrupted, Refused, UsageError
+from xbtasks.evidence import runs_directory
 from xbtasks.host.local import LocalTransport
 from xbtasks.knobs.resolve import resolve
 from xbtasks.ownside import OwnSide
 from xbtasks.plan import CaseKnobs, RunPlan
 from xbtasks.planning import discover_stages, make_plan, of_backend
 from xbtasks.reporting.console import Console
-from xbtasks.session import (
-    Place,
-    _noted,
-    _permission,
-    replay,
-    run,
-    runs_directory,
-)
+from xbtasks.session import Place, _noted, _permission, replay, run
 from xbtasks.turns import Turns
 
 if TYPE_CHECKING:

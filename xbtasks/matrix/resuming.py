@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xbtasks.errors import UsageError, disk_error
+from xbtasks.evidence import ELSEWHERE
 from xbtasks.matrix.folder import NOTE, is_matrix, read_note
 from xbtasks.plan import RunPlan
-from xbtasks.session import ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

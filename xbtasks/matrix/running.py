@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from xbtasks.checks import Verdict
 from xbtasks.errors import ExitCode, Interrupted, XbError
+from xbtasks.evidence import evidence_kept, keep_evidence, new_run_id, note_names
 from xbtasks.host.framed import FramedHost
 from xbtasks.matrix.assignment import assign, new_folder
 from xbtasks.matrix.connections import Connections
@@ -22,16 +23,7 @@ from xbtasks.matrix.scheduler import Crew, Unrun
 from xbtasks.reporting.console import Console
 from xbtasks.reporting.watching import watch
 from xbtasks.result import Result
-from xbtasks.session import (
-    Place,
-    evidence_kept,
-    keep_evidence,
-    new_run_id,
-    note_names,
-    replay,
-    run,
-    transport_to,
-)
+from xbtasks.session import Place, replay, run, transport_to
 from xbtasks.turns import Turns
 
 if TYPE_CHECKING:

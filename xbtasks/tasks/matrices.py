@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from xbtasks.checks import Verdict
 from xbtasks.errors import ExitCode, UsageError
+from xbtasks.evidence import new_run_id, run_directory, runs_directory
 from xbtasks.files import write_atomically
 from xbtasks.matrix.folder import keep, read_note
 from xbtasks.matrix.hostsfile import read_hosts
@@ -19,7 +20,7 @@ from xbtasks.matrix.running import MatrixHost, MatrixRun, Pace
 from xbtasks.matrix.selection import chosen_cases, chosen_names
 from xbtasks.planning import case_knobs, discover_stages, make_plan
 from xbtasks.result import Result
-from xbtasks.session import new_run_id, run_directory, runs_directory, with_host
+from xbtasks.session import with_host
 from xbtasks.source import SOURCE
 from xbtasks.tasks.running import finish, redacted
 from xbtasks.typed import command

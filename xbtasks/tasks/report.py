@@ -25,8 +25,8 @@ def show(call: Call) -> ExitCode:
 
     One that is shown looks as it did at its end, and the command ends with its exit code.
     """
+    from xbtasks.evidence import runs_directory
     from xbtasks.runs import find_run, past_runs
-    from xbtasks.session import runs_directory
 
     directory = runs_directory()
     name = call.text("run")
@@ -64,9 +64,9 @@ def diff(call: Call) -> ExitCode:
     NEEDED, GLIBC need, RPATH, size.
     """
     from xbtasks.compare import compare
+    from xbtasks.evidence import runs_directory
     from xbtasks.reporting.history import comparison_document, show_comparison
     from xbtasks.runs import find_run
-    from xbtasks.session import runs_directory
 
     directory = runs_directory()
     before, after = (

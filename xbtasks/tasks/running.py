@@ -156,8 +156,8 @@ def bundle_directory(call: Call) -> ExitCode:
 
 def _evidence(call: Call) -> Path:
     """Return the folder of the run that was named."""
+    from xbtasks.evidence import runs_directory
     from xbtasks.runs import find_folder
-    from xbtasks.session import runs_directory
 
     name = call.text("directory")
     if not name:

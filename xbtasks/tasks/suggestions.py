@@ -129,7 +129,7 @@ def _refs(_task: str, given: Mapping[str, str]) -> Iterable[str]:
 
 def _runs(_task: str, _given: Mapping[str, str]) -> Iterable[str]:
     """Return the ids of the newest runs, the newest first."""
-    from xbtasks.session import runs_directory
+    from xbtasks.evidence import runs_directory
 
     runs = sorted(runs_directory().iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     return [path.name for path in runs[:_NEWEST]]
